@@ -266,6 +266,12 @@ static uint64_t bytes_of(size_t count, const uint64_t *offsets, uint32_t width)
     return width ? (uint64_t)count * width : offsets[count] - offsets[0];
 }
 
+uint64_t trp_batch_size(const trp_batch *b)
+{
+    return bytes_of(b->count, b->value_offsets, b->value_width) +
+           (b->keys ? bytes_of(b->count, b->key_offsets, b->key_width) : 0);
+}
+
 static uint8_t *put(uint8_t *at, const void *p, size_t n)
 {
     if (n)
@@ -289,7 +295,7 @@ int trp_batch_encode(const trp_batch *b, uint8_t **ret_data, uint32_t *ret_size)
                              .key_width = b->key_width,
                              .keyed = b->keys != NULL};
     h.value_size = bytes_of(b->count, b->value_offsets, b->value_width);
-    h.key_size = b->keys ? bytes_of(b->count, b->key_offsets, b->key_width) : 0;
+    h.key_size = trp_batch_size(b) - h.value_size;
     uint64_t offsets = b->value_width ? 0 : (h.count + 1) * 8;
     if (b->keys && !b->key_width)
         offsets += (h.count + 1) * 8;

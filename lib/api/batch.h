@@ -78,6 +78,8 @@ trp_batch trp_writer_batch(const trp_writer *w);
  * batch has none, keys are empty. TRP_ENOMEM. */
 int trp_writer_add_batch(trp_writer *w, const trp_batch *b);
 
+/* How many bytes its keys and values have. */
+uint64_t trp_batch_size(const trp_batch *b);
 /* The bytes of a batch, malloc'ed. TRP_ENOMEM; TRP_ELIMIT above TRP_RESULT_MAX. */
 int trp_batch_encode(const trp_batch *b, uint8_t **ret_data, uint32_t *ret_size);
 /* Reads them; `data` must be aligned to 8 and outlive the batch. TRP_EPROTO. */

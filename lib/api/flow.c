@@ -141,6 +141,25 @@ static int call(struct trp_flow *f, uint32_t position,
     return 0;
 }
 
+static bool is_kept(const struct trp_step_writers *s, size_t i)
+{
+    int32_t keep;
+    memcpy(&keep, s->verdicts.values.data + i * sizeof(keep), sizeof(keep));
+    return keep != 0;
+}
+
+/* A large record goes on alone, from where it lies. */
+static int hand_on(struct trp_flow *f, struct trp_step_writers *s, const trp_batch *in)
+{
+    if (s->out.count && trp_flow_writer_flush(&s->out, f) < 0)
+        return -1;
+    trp_writer_clear(&s->out);
+    if (!s->out.drop)
+        return trp_flow_push(f, s->position, in);
+    s->out.emitted++;
+    return 0;
+}
+
 /* The records that the predicate kept go to the filter's own writer. */
 static int filter(struct trp_flow *f, uint32_t position,
                   const struct trp_chain_node *node, struct trp_step_writers *s,
@@ -157,12 +176,12 @@ static int filter(struct trp_flow *f, uint32_t position,
             "records; one int32 for each is needed",
             node->name, s->verdicts.count, s->verdicts.values.size, in->count);
     for (size_t i = 0; i < in->count; i++) {
-        int32_t keep;
-        memcpy(&keep, s->verdicts.values.data + i * sizeof(keep), sizeof(keep));
-        if (!keep)
+        if (!is_kept(s, i))
             continue;
         size_t n, nk;
         const void *value = trp_value(in, i, &n), *key = trp_key(in, i, &nk);
+        if (n >= TRP_BATCH_BYTES && in->count == 1)
+            return hand_on(f, s, in);
         if (trp_emit(&s->out, key, nk, value, n) < 0)
             return trp_flow_fail(f, trp_flow_killed(f) ? TRP_ECANCELLED : TRP_ENOMEM,
                                  "trp_filter: %s", s->out.failed);

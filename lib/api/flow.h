@@ -87,7 +87,8 @@ int trp_flow_source(struct trp_flow *f, const struct trp_chain_node *n,
                     const uint8_t *input, size_t size);
 /* A batch of a source. */
 int trp_flow_source_batch(struct trp_flow *f, const trp_batch *b);
-/* A record for the source's writer, and what is left in it. */
+/* A record for the source's writer, and what is left in it. Records of a source have all
+ * a key, or none. */
 int trp_flow_source_emit(struct trp_flow *f, const void *key, size_t nk,
                          const void *value, size_t n);
 int trp_flow_source_end(struct trp_flow *f);
@@ -146,8 +147,7 @@ int trp_flow_data_failed(struct trp_flow *f, const struct trp_combining *c,
 struct trp_wide_side; /* shuffle_in.c */
 int trp_flow_side_next(struct trp_flow *f, struct trp_wide_side *s,
                        struct trp_shuffle_record *ret);
-int trp_flow_groups(struct trp_flow *f, const struct trp_wide_plan *p,
-                    struct trp_wide_side *s);
+int trp_flow_groups(struct trp_flow *f, struct trp_wide_side *s);
 int trp_flow_pairs(struct trp_flow *f, const struct trp_wide_plan *p,
                    struct trp_wide_side *a, struct trp_wide_side *b);
 

@@ -79,9 +79,37 @@ static int run_array(struct trp_flow *f, const struct trp_chain_node *n,
     return 0;
 }
 
+/* A batch of one record, as a writer would have it. */
+static trp_batch batch_of_one(const void *key, size_t nk, const uint64_t nks[2],
+                              const void *value, size_t n, const uint64_t ns[2])
+{
+    trp_batch b = {.count = 1, .values = value, .keys = key};
+    if (n > 0 && n <= UINT32_MAX)
+        b.value_width = (uint32_t)n;
+    else
+        b.value_offsets = ns;
+    if (key && nk > 0 && nk <= UINT32_MAX)
+        b.key_width = (uint32_t)nk;
+    else if (key)
+        b.key_offsets = nks;
+    return b;
+}
+
+/* A large record goes on alone, from where it lies. */
+static int emit_large(struct trp_flow *f, const void *key, size_t nk, const void *value,
+                      size_t n)
+{
+    const uint64_t nks[2] = {0, nk}, ns[2] = {0, n};
+    const trp_batch b = batch_of_one(key, nk, nks, value, n, ns);
+    int rc = trp_flow_source_end(f); /* what came before it */
+    return rc < 0 ? rc : trp_flow_source_batch(f, &b);
+}
+
 int trp_flow_source_emit(struct trp_flow *f, const void *key, size_t nk,
                          const void *value, size_t n)
 {
+    if (n >= TRP_BATCH_BYTES && (uintptr_t)value % 16 == 0)
+        return emit_large(f, key, nk, value, n);
     if (trp_emit(&f->source, key, nk, value, n) == 0)
         return 0;
     return trp_flow_fail(f, trp_flow_killed(f) ? TRP_ECANCELLED : TRP_ENOMEM, "%s",

@@ -102,6 +102,13 @@ int trp_flow_kept_source(struct trp_flow *f, trp_block_reader *r)
     return 0;
 }
 
+/* It is copied to be kept: a record that memory has no room for is not. */
+static bool has_room(const struct trp_flow *f, const trp_batch *in)
+{
+    const uint64_t size = trp_batch_size(in);
+    return size <= 2 * (uint64_t)TRP_BATCH_BYTES || size <= f->task.info->memory;
+}
+
 int trp_flow_keep(struct trp_flow *f, uint32_t position, const trp_batch *in)
 {
     uint8_t *data;
@@ -109,7 +116,7 @@ int trp_flow_keep(struct trp_flow *f, uint32_t position, const trp_batch *in)
     while (i < f->nopen && f->keeps.v[i].step != position)
         i++;
     if (i < f->nopen && f->open[i].writer) {
-        bool kept = trp_batch_encode(in, &data, &size) == 0 &&
+        bool kept = has_room(f, in) && trp_batch_encode(in, &data, &size) == 0 &&
                     trp_block_put(f->open[i].writer, data, size);
         if (!kept) {
             trp_block_end(f->open[i].writer, false);

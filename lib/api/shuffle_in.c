@@ -203,7 +203,7 @@ static int run_kind(struct trp_flow *f, const struct trp_wide_plan *p,
 {
     switch (p->kind) {
     case TRP_WIDE_GROUP:
-        return trp_flow_groups(f, p, &sides[0]);
+        return trp_flow_groups(f, &sides[0]);
     case TRP_WIDE_JOIN:
     case TRP_WIDE_COGROUP:
         return trp_flow_pairs(f, p, &sides[0], &sides[1]);

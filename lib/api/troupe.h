@@ -314,7 +314,8 @@ enum trp_storage { TRP_MEMORY_ONLY = 1, TRP_DISK_ONLY, TRP_MEMORY_AND_DISK };
 /* The same dataset, whose partitions stay on the executors that computed them: who needs
  * one there later finds it, and nothing below is computed. Tasks run where their
  * partition is, if they can soon. What is lost with its executor, or had no room, is
- * computed again, and nothing else. Not kept is what a barrier stage computes. */
+ * computed again, and nothing else. Not kept is what a barrier stage computes, since a task
+ * that finds its partition would not wait for the others (trp_checkpoint keeps it). */
 trp_dataset *trp_persist(trp_dataset *d, enum trp_storage level);
 /* What was kept of it goes now, and none of it is kept from now on. Tasks that read it
  * go on. `d`: what trp_persist returned. */
@@ -408,9 +409,9 @@ trp_dataset *trp_indeterminate(trp_dataset *d);
  * The result depends on the records alone, not on what ran where or when: within a
  * partition records come in the order of the bytes of their keys, values of one key in
  * the order of the partitions of d and in each as they were emitted. Records without a
- * key are a mistake in the program, but for trp_distinct and trp_repartition. One
- * record, and all values of one key that are handed out together, must fit in a task's
- * share of the executor's memory (memory.fraction). */
+ * key are a mistake in the program, but for trp_distinct and trp_repartition. A key and
+ * a value have 1 GiB together at most, and one record must fit in a task's share of the
+ * executor's memory (memory.fraction). */
 
 /* How the values of one key become one. Values are int64_t or double, 8 bytes in the
  * machine's order; sums of int64_t wrap around. */
@@ -431,8 +432,11 @@ trp_dataset *trp_reduce_by_key(trp_dataset *d, enum trp_sum sum, uint32_t partit
 trp_dataset *trp_combine_by_key(trp_dataset *d, trp_combine f, const void *arg,
                                 size_t arg_size, uint32_t partitions);
 /* One record for each key: the key and all of its values, to be taken apart with
- * trp_group and trp_group_next. Where they shall become one value, trp_combine_by_key
- * moves less and needs no memory for them. */
+ * trp_group and trp_group_next. Of a group that memory does not hold the values are in a
+ * file, mapped: take it apart where it is made, by a function right behind; what copies
+ * it (another wide operation, trp_collect, trp_checkpoint) needs memory for all of it,
+ * and trp_persist does not keep it. Where values shall become one, trp_combine_by_key
+ * moves less. */
 trp_dataset *trp_group_by_key(trp_dataset *d, uint32_t partitions);
 
 typedef struct trp_group_values {
@@ -506,8 +510,8 @@ static inline const void *trp_right(const trp_batch *b, size_t i, size_t *ret_si
 }
 
 /* Calls f once for each key that a or b has, with its values in both (batches without
- * keys, of 0 or more records); it emits any number of records. Returns 0 or an error
- * code, as a trp_function does. */
+ * keys, of 0 or more records; mapped from files when memory does not hold them); it emits
+ * any number of records. Returns 0 or an error code, as a trp_function does. */
 typedef int (*trp_cogroup_function)(trp_task *t, const void *key, size_t key_size,
                                     const trp_batch *a, const trp_batch *b,
                                     trp_writer *out, const void *arg);

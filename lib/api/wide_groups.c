@@ -5,15 +5,16 @@
  * walked together as two sorted lists. What is held is one group: of a join that of its
  * right side, while the left one streams past it; what memory has no room for is read from
  * a file for each left value, so that the order of pairs depends on the records alone. Any
- * other group that takes more memory than a task has is refused with a word, not killed
- * without one.
+ * other group is handed on as one, so what memory has no room for is mapped from a file
+ * (data/overflow.h): one key with most of the records needs room on the disk, not memory.
  */
 #include <string.h>
 
 #include "api/flow.h"
+#include "api/key_values.h"
 #include "data/values.h"
 
-enum { GROUP_LEAST = 64 << 20 };
+enum { GROUP_LEAST = 1 << 20 };
 
 /* ---- one group ---- */
 
@@ -32,66 +33,69 @@ static int keep_key(struct trp_flow *f, trp_writer *key,
                : trp_flow_fail(f, TRP_ENOMEM, "out of memory for a key");
 }
 
-static int too_large(struct trp_flow *f, const struct trp_wide_plan *p, size_t most)
+/* What values of one key may take in memory: the half of what readers have for theirs. */
+static size_t bytes_allowed(struct trp_flow *f)
 {
-    return trp_flow_fail(f, TRP_ELIMIT,
-                         "%s: the values of one key take more than the %zu MiB that a "
-                         "task has; give its executor more memory%s",
-                         trp_wide_name(p), most >> 20,
-                         p->kind == TRP_WIDE_GROUP ? ", or use trp_combine_by_key"
-                                                   : "");
+    const size_t half = trp_flow_memory(f) / 2;
+    return half > GROUP_LEAST ? half : GROUP_LEAST;
 }
 
-static size_t bytes_held(const trp_writer *w)
+static int failed(struct trp_flow *f, const trp_error *err)
 {
-    return w->values.size + (w->values.fixed ? 0 : w->count * sizeof(uint64_t));
+    return trp_flow_fail(f, err->code, "%s", err->text);
 }
 
-static size_t bytes_allowed(const struct trp_flow *f)
+static int emit_value(struct trp_flow *f, const trp_writer *key, const void *value,
+                      size_t n)
 {
-    return f->task.info->memory > GROUP_LEAST ? f->task.info->memory : GROUP_LEAST;
-}
-
-/* Takes all values of the key of `r` into `values`; then `r` is the next record: 1, or
- * 0 when there is none. */
-static int take_group(struct trp_flow *f, const struct trp_wide_plan *p,
-                      struct trp_wide_side *s, trp_writer *key, trp_writer *values,
-                      struct trp_shuffle_record *r)
-{
-    const size_t most = bytes_allowed(f);
-    int rc = 1;
-    trp_writer_clear(values);
-    do {
-        if (bytes_held(values) + r->nv > most)
-            return too_large(f, p, most);
-        if (trp_emit(values, NULL, 0, r->value, r->nv) < 0)
-            return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a group");
-        rc = trp_flow_side_next(f, s, r);
-    } while (rc > 0 && same_key(r, key));
-    return rc;
+    return trp_flow_source_emit(f,
+                                key->values.data ? (const void *)key->values.data : "",
+                                key->values.size, value, n);
 }
 
 static int emit_packed(struct trp_flow *f, const trp_writer *key)
 {
-    return trp_flow_source_emit(f,
-                                key->values.data ? (const void *)key->values.data : "",
-                                key->values.size, f->pack.data, f->pack.size);
+    return emit_value(f, key, f->pack.data, f->pack.size);
 }
 
 /* ---- trp_group_by_key ---- */
 
-/* Puts all values of the key of `r` into one, each with its size; as take_group. */
-static int pack_group(struct trp_flow *f, const struct trp_wide_plan *p,
-                      struct trp_wide_side *s, const trp_writer *key,
-                      struct trp_shuffle_record *r)
+/* From memory to a file. */
+static int unpack_to(struct trp_flow *f, trp_overflow **ret, trp_error *err)
+{
+    int rc = trp_overflow_open(f->task.info->map_outputs, ret, err);
+    if (rc == 0)
+        rc = trp_overflow_put(*ret, f->pack.data, f->pack.size, err);
+    trp_buf_free(&f->pack);
+    return rc;
+}
+
+static int put_counted(trp_overflow *o, const void *value, size_t n, trp_error *err)
+{
+    const uint32_t size = (uint32_t)n; /* as trp_put_bytes */
+    int rc = trp_overflow_put(o, &size, sizeof(size), err);
+    return rc < 0 ? rc : trp_overflow_put(o, value, n, err);
+}
+
+/* Puts all values of the key of `r` into one, each with its size: in f->pack, or all in
+ * *ret_file. Then `r` is the next record: 1, or 0 when there is none. */
+static int pack_group(struct trp_flow *f, struct trp_wide_side *s,
+                      const trp_writer *key, struct trp_shuffle_record *r,
+                      trp_overflow **ret_file)
 {
     const size_t most = bytes_allowed(f);
+    trp_error err = {0};
     int rc = 1;
     trp_buf_clear(&f->pack);
     do {
-        if (f->pack.size + r->nv > most)
-            return too_large(f, p, most);
-        trp_put_bytes(&f->pack, r->value, r->nv);
+        if (!*ret_file && f->pack.size + r->nv > most)
+            rc = unpack_to(f, ret_file, &err);
+        if (rc >= 0 && *ret_file)
+            rc = put_counted(*ret_file, r->value, r->nv, &err);
+        if (rc < 0)
+            return failed(f, &err);
+        if (!*ret_file)
+            trp_put_bytes(&f->pack, r->value, r->nv);
         if (f->pack.failed)
             return trp_flow_fail(f, TRP_ENOMEM, "out of memory for a group");
         rc = trp_flow_side_next(f, s, r);
@@ -99,20 +103,31 @@ static int pack_group(struct trp_flow *f, const struct trp_wide_plan *p,
     return rc;
 }
 
-int trp_flow_groups(struct trp_flow *f, const struct trp_wide_plan *p,
-                    struct trp_wide_side *s)
+static int emit_file(struct trp_flow *f, const trp_writer *key, trp_overflow *file)
+{
+    trp_error err = {0};
+    const uint8_t *all;
+    f->ret->data.spilled_bytes += trp_overflow_size(file);
+    if (trp_overflow_map(file, &all, &err) < 0)
+        return failed(f, &err);
+    return emit_value(f, key, all, (size_t)trp_overflow_size(file));
+}
+
+int trp_flow_groups(struct trp_flow *f, struct trp_wide_side *s)
 {
     struct trp_shuffle_record r;
     trp_writer key;
     trp_writer_init(&key);
     int rc = trp_flow_side_next(f, s, &r);
     while (rc > 0) {
+        trp_overflow *file = NULL;
         if (keep_key(f, &key, &r) < 0)
             rc = -1;
         if (rc > 0)
-            rc = pack_group(f, p, s, &key, &r);
-        if (rc >= 0 && emit_packed(f, &key) < 0)
+            rc = pack_group(f, s, &key, &r, &file);
+        if (rc >= 0 && (file ? emit_file(f, &key, file) : emit_packed(f, &key)) < 0)
             rc = -1;
+        trp_overflow_free(file);
     }
     trp_writer_free(&key);
     return rc < 0 ? rc : trp_flow_source_end(f);
@@ -148,14 +163,14 @@ static int hold_right(struct trp_flow *f, struct trp_wide_side *s,
     int rc = 1;
     trp_writer_clear(held);
     do {
-        if (!*ret_more && bytes_held(held) + r->nv > most)
+        if (!*ret_more && trp_key_values_size(held) + r->nv > most)
             rc = trp_values_open(f->task.info->map_outputs, ret_more, &err);
         if (rc > 0 && !*ret_more && trp_emit(held, NULL, 0, r->value, r->nv) < 0)
             rc = trp_error_set(&err, TRP_ENOMEM, "out of memory for a group");
         if (rc >= 0 && *ret_more)
             rc = trp_values_put(*ret_more, r->value, r->nv, &err);
         if (rc < 0)
-            return trp_flow_fail(f, err.code, "%s", err.text);
+            return failed(f, &err);
         rc = trp_flow_side_next(f, s, r);
     } while (rc > 0 && same_key(r, key));
     return rc;
@@ -171,7 +186,7 @@ static int pair_with_more(struct trp_flow *f, const trp_writer *key, const void 
     while (rc >= 0 && (rc = trp_values_next(more, &value, &n, &err)) > 0)
         if (emit_pair(f, key, a, na, value, n) < 0)
             return -1;
-    return rc < 0 ? trp_flow_fail(f, err.code, "%s", err.text) : 0;
+    return rc < 0 ? failed(f, &err) : 0;
 }
 
 static int pair_with_all(struct trp_flow *f, const trp_writer *key, const void *a,
@@ -270,33 +285,63 @@ static void join_key(struct trp_flow *f, const struct trp_wide_plan *p, trp_writ
     }
 }
 
+/* Takes all values of the key of `r` into `values`; then `r` is the next record: 1, or
+ * 0 when there is none. */
+static int take_group(struct trp_flow *f, struct trp_wide_side *s,
+                      const trp_writer *key, struct trp_key_values *values,
+                      struct trp_shuffle_record *r)
+{
+    const size_t most = bytes_allowed(f) / TRP_SIDES_MAX;
+    trp_error err = {0};
+    int rc;
+    do {
+        if (trp_key_values_add(values, f->task.info->map_outputs, most, r->value, r->nv,
+                               &err) < 0)
+            return failed(f, &err);
+        rc = trp_flow_side_next(f, s, r);
+    } while (rc > 0 && same_key(r, key));
+    f->ret->data.spilled_bytes += trp_key_values_spilled(values);
+    return rc;
+}
+
+static void call_cogroup(struct trp_flow *f, const struct trp_wide_plan *p,
+                         const trp_writer *key, const trp_batch *left,
+                         const trp_batch *right)
+{
+    int rc = ((trp_cogroup_function)p->code)(
+        &f->task, key->values.data ? (const void *)key->values.data : "",
+        key->values.size, left, right, &f->source, p->arg);
+    if (!f->failed && f->source.mistake)
+        trp_flow_mistake(f, "%s: %s", p->function, f->source.failed);
+    else if (rc != 0)
+        trp_flow_fail(f, rc, "%s returned %d", p->function, rc);
+    else if (f->source.failed)
+        trp_flow_fail(f, trp_flow_killed(f) ? TRP_ECANCELLED : TRP_EINVAL, "%s: %s",
+                      p->function, f->source.failed);
+}
+
 static void cogroup_key(struct trp_flow *f, const struct trp_wide_plan *p,
                         trp_writer *key, struct front *a, struct front *b)
 {
-    struct front *sides[] = {a, b};
-    for (uint32_t k = 0; k < 2; k++) {
-        trp_writer_clear(&f->group[k]);
+    struct front *sides[TRP_SIDES_MAX] = {a, b};
+    struct trp_key_values values[TRP_SIDES_MAX] = {{.held = &f->group[0]},
+                                                   {.held = &f->group[1]}};
+    trp_batch batches[TRP_SIDES_MAX];
+    trp_error err = {0};
+    for (uint32_t k = 0; k < TRP_SIDES_MAX && !f->failed; k++) {
+        trp_writer_clear(values[k].held);
         if (sides[k]->here)
             sides[k]->has =
-                take_group(f, p, sides[k]->side, key, &f->group[k], &sides[k]->r);
-        if (sides[k]->has < 0)
-            return;
+                take_group(f, sides[k]->side, key, &values[k], &sides[k]->r);
+        if (!f->failed && trp_key_values_batch(&values[k], &batches[k], &err) < 0)
+            failed(f, &err);
     }
-    const trp_batch left = trp_writer_batch(&f->group[0]),
-                    right = trp_writer_batch(&f->group[1]);
-    int rc = ((trp_cogroup_function)p->code)(
-        &f->task, key->values.data ? (const void *)key->values.data : "",
-        key->values.size, &left, &right, &f->source, p->arg);
-    if (rc != 0 || f->source.failed) {
-        if (!f->failed && f->source.mistake)
-            trp_flow_mistake(f, "%s: %s", p->function, f->source.failed);
-        else if (rc != 0)
-            trp_flow_fail(f, rc, "%s returned %d", p->function, rc);
-        else
-            trp_flow_fail(f, trp_flow_killed(f) ? TRP_ECANCELLED : TRP_EINVAL, "%s: %s",
-                          p->function, f->source.failed);
+    if (!f->failed)
+        call_cogroup(f, p, key, &batches[0], &batches[1]);
+    if (f->failed)
         a->has = -1;
-    }
+    for (uint32_t k = 0; k < TRP_SIDES_MAX; k++)
+        trp_key_values_end(&values[k]);
 }
 
 int trp_flow_pairs(struct trp_flow *f, const struct trp_wide_plan *p,

@@ -31,6 +31,18 @@ int trp_spill_nameless(int folder)
     return fd < 0 && none ? named_and_unlinked(folder) : fd;
 }
 
+int trp_spill_nameless_in(const char *folder, trp_error *err)
+{
+    int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = at < 0 ? -1 : trp_spill_nameless(at);
+    if (fd < 0)
+        trp_error_set(err, TRP_ESYSTEM, "%s: shuffle data cannot be written: %m",
+                      folder);
+    if (at >= 0)
+        close(at);
+    return fd;
+}
+
 static int need_file(struct trp_spill_file *f, trp_error *err)
 {
     if (f->fd < 0)

@@ -43,6 +43,8 @@ void trp_spill_file_close(struct trp_spill_file *f);
 
 /* A new file without a name in a folder: its descriptor, or -1 with errno. */
 int trp_spill_nameless(int folder);
+/* The same in the folder of that path; -1 with `err`. */
+int trp_spill_nameless_in(const char *folder, trp_error *err);
 
 /* How many streams may be merged at once in `memory` bytes; at least 2. */
 uint32_t trp_merge_width(size_t memory);

@@ -4,7 +4,6 @@
  */
 #include "data/values.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -24,13 +23,9 @@ int trp_values_open(const char *folder, trp_values **ret, trp_error *err)
     if (!v)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for values");
     v->folder = folder;
-    int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    v->fd = at < 0 ? -1 : trp_spill_nameless(at);
-    int rc = v->fd < 0 ? trp_error_set(err, TRP_ESYSTEM,
-                                       "%s: shuffle data cannot be written: %m", folder)
+    v->fd = trp_spill_nameless_in(folder, err);
+    int rc = v->fd < 0 ? TRP_ESYSTEM
                        : trp_parts_writer_open(&v->writer, v->fd, folder, 0, 0, err);
-    if (at >= 0)
-        close(at);
     if (rc < 0)
         trp_values_free(v);
     else

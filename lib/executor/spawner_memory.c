@@ -9,7 +9,8 @@
  * process trees are added up. They count shared pages more than once, so a sum below
  * the limit is certainly below it and costs one read a process; only above it are the
  * proportional sizes (smaps_rollup, slow for large processes) read, and the largest
- * attempt is killed when those are above, too. With a watched parent its own memory
+ * attempt is killed when those are above, too. Pages of mapped files are left out: the
+ * kernel takes them back when memory is short, in a cgroup as well. With a watched parent its own memory
  * counts; when it is the largest, it is the one that is killed.
  *
  * Functions share a process. When that dies for memory, the one to blame is the thread
@@ -156,7 +157,7 @@ static int64_t pss_kib(const struct trp_process *p, long page_kib)
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/smaps_rollup", p->pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int64_t size = (int64_t)read_number(fd, "Pss:");
+    int64_t size = (int64_t)(read_number(fd, "Pss:") - read_number(fd, "Pss_File:"));
     if (fd >= 0)
         close(fd);
     return size ? size : p->rss_pages * page_kib;

@@ -41,7 +41,19 @@ within() {
     [ "$output" = "3000000 records, 3000000 in order" ]
     # 100 MB, more than a task has, once in each of two actions
     [ "$(figures "Disk Bytes Spilled" | awk '{ n += $1 } END { print (n > 20000000) }')" = 1 ]
+    [ "$(data r | awk '/^shuffled spilled/ { print $3 }')" = "$(figures "Disk Bytes Spilled" | awk '{ n += $1 } END { print n }')" ]
     within 128
+}
+
+@test "all values of a group may be of one key, more than memory holds" {
+    local what
+    for what in group cogroup; do
+        rm -rf troupe-runs
+        run -0 hostile 128m $what 2000000 3
+        [ "$output" = "1 records, 2000000 in order" ]
+        # 200 MB, once in each of two actions
+        [ "$(figures "Disk Bytes Spilled" | awk '{ n += $1 } END { print (n >= 400000000) }')" = 1 ]
+    done
 }
 
 @test "keys have 0 bytes, or 1 MiB" {

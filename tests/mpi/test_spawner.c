@@ -762,6 +762,32 @@ static void test_function_memory(void)
     remove_folder();
 }
 
+static void body_maps(void)
+{
+    enum { SIZE = 300 << 20 };
+    g_autofree char *file = g_build_filename(folder, "mapped", NULL);
+    g_autofree char *lived = g_build_filename(folder, "lived", NULL);
+    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const volatile char *p = fd >= 0 && ftruncate(fd, SIZE) == 0
+                                 ? mmap(NULL, SIZE, PROT_READ, MAP_SHARED, fd, 0)
+                                 : MAP_FAILED;
+    trp_spawner_function(spawner, (trp_attempt_id){42}, gettid(), true);
+    for (size_t i = 0; p != MAP_FAILED && i < SIZE; i += 4096)
+        (void)p[i];
+    g_usleep(1000000); /* it is looked at five times */
+    if (p != MAP_FAILED)
+        g_file_set_contents(lived, "", 0, NULL);
+}
+
+static void test_mapped_files_are_no_memory(void)
+{
+    folder = g_dir_make_tmp("troupe-spawner-XXXXXX", NULL);
+    in_parent(body_maps, -1, "", 150, true);
+    g_autofree char *lived = g_build_filename(folder, "lived", NULL);
+    g_assert_true(g_file_test(lived, G_FILE_TEST_EXISTS));
+    remove_folder();
+}
+
 static void write_number(const char *dir, const char *file, const char *text)
 {
     char *path = g_build_filename(dir, file, NULL);
@@ -1086,6 +1112,8 @@ int main(int argc, char **argv)
                     test_memory_sampled);
     g_test_add_func("/spawner/a parent over the limit is killed and a function blamed",
                     test_function_memory);
+    g_test_add_func("/spawner/pages of mapped files are not counted as memory",
+                    test_mapped_files_are_no_memory);
     g_test_add_func("/spawner/in a cgroup a kill for memory is told as such",
                     test_memory_cgroup);
     g_test_add_func("/spawner/queued attempts take the place of those that end",

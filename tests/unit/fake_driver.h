@@ -74,7 +74,7 @@ struct trp_driver {
     char *folder;            /* map outputs */
     trp_block_store *blocks; /* what tasks keep */
     uint32_t unpersisted;    /* calls */
-    uint64_t hits, misses;
+    uint64_t hits, misses, spilled;
 };
 
 static struct trp_driver fake;
@@ -342,6 +342,7 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
     struct trp_function_result r;
     trp_function_result_clear(&r);
     trp_runner.run(stage, &info, input + 1, l.extra_size, &r);
+    d->spilled += r.data.spilled_bytes;
     d->hits += r.data.cache_hits;
     d->misses += r.data.cache_misses;
     trp_stage_inputs_free(inputs);

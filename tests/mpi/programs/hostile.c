@@ -7,6 +7,8 @@
  *     hostile compare N PARTITIONS    sorted by a comparison that is no order
  *     hostile large BYTES PARTITIONS  one record of so many bytes, sorted
  *     hostile join N PARTITIONS       three records and N of 100 bytes, all of one key, joined
+ *     hostile group N PARTITIONS      N records of 100 bytes and one key, in a group
+ *     hostile cogroup N PARTITIONS    the same, beside three of that key
  *
  * Prints what came of it.
  */
@@ -86,6 +88,36 @@ int pairs_in_order(trp_task *t, const trp_batch *in, trp_writer *out, const void
         good += i > 0 && (is[0] == was[0] ? is[1] == was[1] + 1
                                           : is[0] == was[0] + 1 && is[1] == 0);
         memcpy(was, is, sizeof was);
+    }
+    return trp_emit(out, NULL, 0, &good, sizeof good);
+}
+
+/* How many values of a group, or of the right side, stand where they belong: number n is
+ * the n-th. */
+TRP_FUNCTION(group_in_order);
+int group_in_order(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    int64_t good = 0, n = 0;
+    size_t size;
+    (void)t, (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        trp_group_values v = trp_group(in, i);
+        for (const void *p; (p = trp_group_next(&v, &size)); n++)
+            good += size == 100 && i64(p) == n;
+    }
+    return trp_emit(out, NULL, 0, &good, sizeof good);
+}
+
+TRP_COGROUP(right_in_order);
+int right_in_order(trp_task *t, const void *key, size_t nk, const trp_batch *a,
+                   const trp_batch *b, trp_writer *out, const void *arg)
+{
+    int64_t good = 0;
+    (void)t, (void)key, (void)nk, (void)arg;
+    for (size_t i = 0; i < b->count && a->count == 3; i++) {
+        size_t size;
+        const void *p = trp_value(b, i, &size);
+        good += size == 100 && i64(p) == (int64_t)i;
     }
     return trp_emit(out, NULL, 0, &good, sizeof good);
 }
@@ -177,6 +209,17 @@ int main(int argc, char **argv)
         d = trp_join(few, d, TRP_INNER, partitions);
         rc = trp_count(d, &count);
         rc = rc ? rc : sum_of(trp_transform(d, pairs_in_order, NULL, 0), &good);
+    } else if (strcmp(what, "group") == 0) {
+        trp_dataset *d = trp_transform(numbers, padded, NULL, 0);
+        d = trp_group_by_key(d, partitions);
+        rc = trp_count(d, &count);
+        rc = rc ? rc : sum_of(trp_transform(d, group_in_order, NULL, 0), &good);
+    } else if (strcmp(what, "cogroup") == 0) {
+        trp_dataset *few = trp_transform(trp_range(ctx, 0, 3, 1), padded, NULL, 0);
+        trp_dataset *d = trp_transform(numbers, padded, NULL, 0);
+        d = trp_cogroup(few, d, right_in_order, NULL, 0, partitions);
+        rc = trp_count(d, &count);
+        rc = rc ? rc : sum_of(d, &good);
     } else if (strcmp(what, "compare") == 0) {
         trp_dataset *d = trp_transform(numbers, keyed, NULL, 0);
         rc = trp_count(trp_sort_by(d, no_order, NULL, 0, partitions), &count);
