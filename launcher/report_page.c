@@ -19,7 +19,7 @@
 #include "os/whole_file.h"
 #include "report.h"
 
-enum { TAIL_BYTES = 4096, TAIL_LINES = 20 };
+enum { TAIL_BYTES = 4096, TAIL_LINES = 20, TIME_IS_UP = 75 };
 
 int trp_report_page_check(const char *file, trp_error *err)
 {
@@ -170,7 +170,7 @@ static void put_head(struct trp_buf *b, const struct trp_report_page *p)
 
 static int make(const struct trp_report_page *p, struct trp_buf *ret)
 {
-    struct trp_buf head = {0}, page = {0};
+    struct trp_buf head = {0}, page = {0}, alternatives = {0};
     struct logs logs = {.page = p, .stage = TRP_NONE};
     const struct trp_page_logs tails = {tail_of, &logs};
     const struct trp_run_record *last = p->records->v[p->records->n - 1];
@@ -179,6 +179,7 @@ static int make(const struct trp_report_page *p, struct trp_buf *ret)
     put_head(&head, p);
     int rc =
         trp_page_json(p->facts, p->records, p->folder ? &tails : NULL, p->live, &page);
+    trp_report_alternatives(p, &alternatives);
     snprintf(title, sizeof title, "%.200s – %.60s – Troupe",
              last->app_name ? last->app_name : "?", p->state);
     const struct trp_page_parts parts = {.title = title,
@@ -188,15 +189,17 @@ static int make(const struct trp_report_page *p, struct trp_buf *ret)
                                          .report_size = report ? strlen(report) : 0,
                                          .page = (const char *)page.data,
                                          .page_size = page.size,
-                                         .alternatives = "null",
-                                         .alternatives_size = 4};
-    if (rc == 0 && report && !head.failed)
+                                         .alternatives =
+                                             (const char *)alternatives.data,
+                                         .alternatives_size = alternatives.size};
+    if (rc == 0 && report && !head.failed && !alternatives.failed)
         trp_page_put(ret, &parts);
     else
         ret->failed = true;
     trp_task_logs_free(logs.found, logs.nfound);
     trp_buf_free(&head);
     trp_buf_free(&page);
+    trp_buf_free(&alternatives);
     free(report);
     return ret->failed ? TRP_ENOMEM : 0;
 }
@@ -235,7 +238,7 @@ static int page_of_run(const char *folder, int status, trp_error *err)
     const struct trp_report_page p = {.file = file,
                                       .folder = folder,
                                       .state = state,
-                                      .in_a_hurry = true,
+                                      .in_a_hurry = status == TIME_IS_UP,
                                       .report = document,
                                       .facts = &facts,
                                       .records = &records};

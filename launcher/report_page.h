@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "core/base/bytes.h"
 #include "events/page/facts.h"
 
 struct trp_report_page {
@@ -23,6 +24,11 @@ struct trp_report_page {
 int trp_report_page_write(const struct trp_report_page *p, trp_error *err);
 /* The file's name ends in .html, or it is "-". TRP_EINVAL. */
 int trp_report_page_check(const char *file, trp_error *err);
+
+/* report_alternatives.c: what the run would have held otherwise, as JSON that page/page.h
+ * puts into the page: {"how": text, "runs": [{"policy","makespan","nodes","cores",
+ * "used"}]}, seconds; or {"why": text}: it is not known. A failure is b->failed. */
+void trp_report_alternatives(const struct trp_report_page *p, struct trp_buf *b);
 
 /* Of a run that has ended, in its folder. What goes wrong is a warning on stderr. */
 void trp_report_page_of_run(const char *folder, int status);

@@ -139,8 +139,12 @@ def figures_are_those_of_report_json(browser):
 
     check('name', start['name'])
     check('started', start['started'])
-    each('total', {k: v for k, v in start['total'].items() if k != 'node_seconds' and not isinstance(v, list) and k in (
+    each('total', {k: v for k, v in start['total'].items() if k in (
         'tasks', 'attempts', 'failed', 'given_up', 'skipped', 'wall', 'held', 'used', 'cpu')})
+    for kind, keys in {'shuffled': ('written', 'read', 'remote', 'spilled'), 'kept': ('hits', 'misses')}.items():
+        for key in keys:
+            same(start['total']['data'][kind][key], json.loads(shown[f'total.data.{kind}.{key}'][0]), key)
+    same(1000 * 42, start['total']['data']['shuffled']['written'], 'the log has bytes')
     for i, stage in enumerate(start['stages']):
         for key in ('name', 'profile', 'outcome', 'tasks', 'attempts', 'failed', 'given_up', 'skipped', 'wall', 'median', 'max', 'held', 'used'):
             check(f'stages.0.{i}.{key}', stage[key])

@@ -130,24 +130,6 @@ static void put_profiles(struct writer *w)
 
 /* ---- stages ---- */
 
-static void put_bytes(struct trp_buf *b, const struct trp_data_bytes *d)
-{
-    if (!(d->read | d->written | d->spilled | d->hits | d->misses | d->cached |
-          d->kept_memory | d->kept_disk))
-        return;
-    TRP_JSON(b, ",\"bytes\":{\"read\":");
-    trp_json_int(b, (int64_t)d->read);
-    TRP_JSON_INT(b, "remote", d->remote);
-    TRP_JSON_INT(b, "written", d->written);
-    TRP_JSON_INT(b, "spilled", d->spilled);
-    TRP_JSON_INT(b, "hits", d->hits);
-    TRP_JSON_INT(b, "misses", d->misses);
-    TRP_JSON_INT(b, "cached", d->cached);
-    TRP_JSON_INT(b, "kept_memory", d->kept_memory);
-    TRP_JSON_INT(b, "kept_disk", d->kept_disk);
-    TRP_JSON(b, "}");
-}
-
 static void put_quantiles(struct trp_buf *b, const struct trp_durations *d)
 {
     static const uint32_t of[] = {0, 250, 500, 750, 1000};
@@ -190,8 +172,6 @@ static void put_stage(struct writer *w, uint32_t place, uint32_t in_report,
     if (recorded)
         put_quantiles(b, &recorded->durations);
     TRP_JSON(b, "]");
-    if (recorded)
-        put_bytes(b, &recorded->data);
     TRP_JSON(b, ",\"levels\":");
     put_counts(b, s->levels, TRP_LEVELS);
     TRP_JSON_INT(b, "failed", s->failed);

@@ -6,7 +6,7 @@
  *      "profiles":[{"name","slots","cores","memory","task_cpus","devices","per_task"}],
  *      "stages":[{"start","report","name","profile","submitted","first","ended",
  *          "parents":[…],"quantiles":[5, ns],"levels":[5],"failed","lost","killed",
- *          "copies","summarised","waits":[5],"nothing_ran","bytes":{…}}],
+ *          "copies","summarised","waits":[5],"nothing_ran"}],
  *      "jobs":[…],"timeline":{…},"series":{…},"failures":[…],"told":[…]}
  *
  * FROM and TO are wall ms. "report" is the stage's place among those of its start in the

@@ -41,12 +41,29 @@ static int count_tasks(struct whole *w, uint32_t i, trp_error *err)
                   : 0;
 }
 
+static int load_cluster(struct whole *w, trp_error *err)
+{
+    const char *text = w->q->cluster_text;
+    return text ? trp_sim_cluster_parse(w->q->cluster, text, strlen(text), &w->cluster,
+                                        err)
+                : trp_sim_cluster_load(w->q->cluster, &w->cluster, err);
+}
+
+static int load_durations(struct whole *w, trp_error *err)
+{
+    const char *text = w->q->durations_text;
+    const trp_pipeline *p = w->q->pipeline;
+    return text ? trp_sim_durations_parse(w->q->durations, text, strlen(text), p,
+                                          &w->durations, err)
+                : trp_sim_durations_load(w->q->durations, p, &w->durations, err);
+}
+
 static int load(struct whole *w, trp_error *err)
 {
     const trp_pipeline *p = w->q->pipeline;
-    int rc = trp_sim_cluster_load(w->q->cluster, &w->cluster, err);
+    int rc = load_cluster(w, err);
     if (rc == 0)
-        rc = trp_sim_durations_load(w->q->durations, p, &w->durations, err);
+        rc = load_durations(w, err);
     w->ntasks = calloc((size_t)p->nstages + 1, sizeof *w->ntasks);
     if (rc == 0 && !w->ntasks)
         rc = trp_error_set(err, TRP_ENOMEM, "out of memory for the simulation");

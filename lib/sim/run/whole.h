@@ -25,6 +25,8 @@
 
 struct trp_whole_request {
     const char *cluster, *durations; /* files */
+    const char *cluster_text,
+        *durations_text; /* what they would have; NULL: read them */
     const trp_pipeline *pipeline;
     const trp_options *options; /* with the pipeline's */
     const trp_site *site;       /* profiles; may be NULL */

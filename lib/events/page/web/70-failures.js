@@ -45,19 +45,24 @@ function drawFailures() {
 }
 
 function drawBytes() {
-  const here = section('bytes'), rows = STAGES.filter(s => s.bytes);
+  const here = section('bytes');
+  const any = d => Object.values(d).some(kind => Object.values(kind).some(v => v > 0));
+  const rows = STAGES.filter(s => s.report && any(s.report.data));
   if (!rows.length) {
     here.append(el('p', {class: 'soft'}, 'No stage has shuffled or kept data. (Commands hand files to each other; what those hold is not counted.)'));
     return;
   }
-  const b = key => ({sort: s => s.bytes[key], cell: s => s.bytes[key] ? bytes(s.bytes[key]) : '–'});
-  const sum = key => rows.reduce((n, s) => n + s.bytes[key], 0);
-  here.append(el('p', {}, `Shuffle: ${bytes(sum('written'))} written, ${bytes(sum('read'))} read, of it ${bytes(sum('remote'))} (${percent(sum('remote'), sum('read'))}) from other hosts; ${bytes(sum('spilled'))} spilled.`,
-    sum('hits') + sum('misses') ? ` Cache: ${count(sum('hits'))} partitions found, ${count(sum('misses'))} made.` : ''),
+  const cell = (kind, key, text) => ({sort: s => s.report.data[kind][key],
+    cell: s => figure(`stages.${s.start}.${PAGE.stages[s.place].report}.data.${kind}.${key}`, s.report.data[kind][key], s.report.data[kind][key] ? text(s.report.data[kind][key]) : '0')});
+  const total = (kind, key, text) => figure(`total.data.${kind}.${key}`, LAST.total.data[kind][key], text(LAST.total.data[kind][key]));
+  const {shuffled} = LAST.total.data;
+  here.append(el('p', {}, STARTS.length > 1 ? 'Of the last start: ' : '', total('shuffled', 'written', bytes), ' written for other stages, ', total('shuffled', 'read', bytes), ' read, of it ', total('shuffled', 'remote', bytes), ` (${percent(shuffled.remote, shuffled.read)}) from other hosts; `, total('shuffled', 'spilled', bytes), ' spilled. ',
+    total('kept', 'hits', count), ' partitions found where they were kept, ', total('kept', 'misses', count), ' made.'),
   table({caption: 'Bytes by stage', rows, columns: [
     {name: 'Stage', text: true, wrap: true, sort: s => s.name, cell: s => [swatch(stageColor(s)), s.name]},
-    {name: 'Shuffle written', ...b('written')}, {name: 'Shuffle read', ...b('read')}, {name: 'From other hosts', ...b('remote')}, {name: 'Spilled', ...b('spilled')},
-    {name: 'Partitions found', sort: s => s.bytes.hits, cell: s => count(s.bytes.hits)}, {name: 'Made', sort: s => s.bytes.misses, cell: s => count(s.bytes.misses)},
-    {name: 'Read from cache', ...b('cached')}, {name: 'Kept in memory', ...b('kept_memory')}, {name: 'Kept on disk', ...b('kept_disk')},
+    {name: 'Shuffle written', ...cell('shuffled', 'written', bytes)}, {name: 'Shuffle read', ...cell('shuffled', 'read', bytes)},
+    {name: 'From other hosts', ...cell('shuffled', 'remote', bytes)}, {name: 'Spilled', ...cell('shuffled', 'spilled', bytes)},
+    {name: 'Partitions found', ...cell('kept', 'hits', count)}, {name: 'Made', ...cell('kept', 'misses', count)},
+    {name: 'Read of kept ones', ...cell('kept', 'read', bytes)}, {name: 'Kept in memory', ...cell('kept', 'memory', bytes)}, {name: 'Kept on disk', ...cell('kept', 'disk', bytes)},
   ]}));
 }

@@ -5,18 +5,23 @@ function drawAlternatives() {
     here.append(el('p', {class: 'soft'}, A && A.why ? A.why : 'This was not computed.'));
     return;
   }
-  const words = {monolithic: 'One allocation as large as the largest stage, from beginning to end', 'job-per-stage': 'A chain: each stage is a Slurm job of its own', options: 'With this run’s options'};
-  const most = Math.max(...A.runs.map(r => r.held.cores_hours));
-  here.append(el('p', {class: 'note'}, A.how),
-    table({caption: 'Simulated, on the times that tasks took in this run', rows: A.runs, columns: [
-      {name: 'How', text: true, wrap: true, cell: r => words[r.policy] || r.policy},
-      {name: 'Held', text: true, cell: r => svg('svg', {viewBox: '0 0 240 14', width: 240, height: 14, role: 'img', 'aria-label': amount(r.held.cores_hours * 3600, 'core')},
-        svg('rect', {width: Math.max(240 * r.held.cores_hours / most, 1), height: 14, fill: css('--held'), stroke: css('--strong-line')}),
-        svg('rect', {width: 240 * r.used.cores_hours / most, height: 14, fill: css('--accent')}))},
-      {name: 'Cores held', cell: r => amount(r.held.cores_hours * 3600, 'core')},
-      {name: 'Used of it', cell: r => percent(r.used.cores_hours, r.held.cores_hours)},
-      {name: 'Time', cell: r => time(r.makespan * 1000)},
-    ]}));
+  const words = {monolithic: 'One allocation, with the nodes of the largest stage, from beginning to end', 'job-per-stage': 'A chain: each stage is a Slurm job of its own',
+    'inside-first': 'Troupe: stages get what they need and give it back', measured: 'As it was (measured: executors and gangs)'};
+  const rows = [...A.runs, {policy: 'measured', makespan: LAST.total.wall, cores: LAST.total.held.cores, used: LAST.total.used.cores, nodes: LAST.total.node_seconds || null}];
+  const most = Math.max(...rows.map(r => r.cores)), box = el('div');
+  const draw = () => box.replaceChildren(table({caption: 'What it would have held', rows, columns: [
+    {name: 'How', text: true, wrap: true, cell: r => words[r.policy] || r.policy},
+    {name: 'Cores held, and used of it', text: true, cell: r => svg('svg', {viewBox: '0 0 240 14', width: 240, height: 14, role: 'img', 'aria-label': `${amount(r.cores, 'core')} held, ${amount(r.used, 'core')} used`},
+      svg('rect', {x: .5, y: .5, width: Math.max(239 * r.cores / most, 1), height: 13, fill: css('--held'), stroke: css('--strong-line')}),
+      svg('rect', {x: .5, y: .5, width: 239 * r.used / most, height: 13, fill: css('--accent')}))},
+    {name: 'Cores held', cell: r => amount(r.cores, 'core')},
+    {name: 'Used of it', cell: r => percent(r.used, r.cores)},
+    {name: 'Nodes held', cell: r => r.nodes === null ? '–' : amount(r.nodes, 'node')},
+    {name: 'Time', cell: r => time(r.makespan * 1000)},
+  ]}));
+  here.append(el('p', {class: 'note'}, A.how), box);
+  redraw.push(draw);
+  draw();
 }
 
 function drawFoot() {
