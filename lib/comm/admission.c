@@ -36,6 +36,7 @@
 #include "comm/listen.h"
 #include "comm/peer.h"
 #include "core/base/array.h"
+#include "os/same_user.h"
 #include "wire/message.h"
 
 enum { ACCEPTS_A_STEP = 64, STRAYS_MAX = 3 };
@@ -89,7 +90,7 @@ static void resume_listening(trp_channel *c)
 /* Another user's process is told nothing. */
 static void take_caller(trp_channel *c, int fd, bool here)
 {
-    if (!here || trp_here_is_ours(fd)) {
+    if (!here || trp_same_user(fd)) {
         greet_stranger(c, fd);
         return;
     }

@@ -9,6 +9,7 @@
 
 #include "comm/proof.h"
 #include "core/base/escape.h"
+#include "os/same_user.h"
 
 enum { NAME_BYTES = 16 };
 
@@ -43,14 +44,6 @@ int trp_here_listen(const uint8_t *secret, const char *address, int backlog)
     return -1;
 }
 
-bool trp_here_is_ours(int fd)
-{
-    struct ucred who;
-    socklen_t size = sizeof who;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-           who.uid == geteuid();
-}
-
 int trp_here_dial(const uint8_t *secret, const char *address)
 {
     struct sockaddr_un name;
@@ -65,7 +58,7 @@ int trp_here_dial(const uint8_t *secret, const char *address)
 int trp_here_connect(const uint8_t *secret, const char *address)
 {
     int fd = trp_here_dial(secret, address);
-    if (fd < 0 || trp_here_is_ours(fd))
+    if (fd < 0 || trp_same_user(fd))
         return fd;
     close(fd);
     return -1;

@@ -25,7 +25,4 @@ int trp_here_connect(const uint8_t *secret, const char *address);
 /* The same, whoever that is. */
 int trp_here_dial(const uint8_t *secret, const char *address);
 
-/* Whether the process at the other side is this user's. */
-bool trp_here_is_ours(int fd);
-
 #endif

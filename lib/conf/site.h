@@ -143,5 +143,7 @@ const char *trp_site_variable(const trp_site *s, const char *resource);
 /* The entry of a resource, or NULL. Without a file (`s` may be NULL) there is one for
  * gpu. */
 const struct trp_site_resource *trp_site_resource(const trp_site *s, const char *name);
+/* Is it under `limits: deny`? */
+bool trp_site_denies(const trp_site *s, const char *name);
 
 #endif

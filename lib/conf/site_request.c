@@ -24,15 +24,6 @@ struct making {
 
 /* ---- what it has ---- */
 
-static bool is_denied(const trp_site *s, const char *resource)
-{
-    for (uint32_t i = 0; i < s->limits.ndeny; i++) {
-        if (!strcmp(s->limits.deny[i], resource))
-            return true;
-    }
-    return false;
-}
-
 static struct trp_site_amount *find_amount(struct trp_site_amount *v, uint32_t *n,
                                            const char *name)
 {
@@ -75,7 +66,7 @@ static int collect_one(struct making *m, const struct trp_custom *c,
 {
     const struct trp_site_resource *to = trp_site_resource(m->s, c->name);
     struct trp_site_request *r = m->r;
-    if (is_denied(m->s, c->name))
+    if (trp_site_denies(m->s, c->name))
         return trp_error_set(m->err, TRP_ENEVER,
                              "resource %s is denied at %s:%u:%u; ask for another one",
                              c->name, m->s->file, m->s->limits.deny_mark.line,

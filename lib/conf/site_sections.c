@@ -83,6 +83,14 @@ TRP_YAML_READER(trp_site_read_limits)
     trp_yaml_mapping(y, value, "limits", keys, TRP_YAML_COUNT(keys), context);
 }
 
+bool trp_site_denies(const trp_site *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->limits.ndeny; i++)
+        if (!strcmp(s->limits.deny[i], name))
+            return true;
+    return false;
+}
+
 void trp_site_check_denied(trp_yaml *y, const trp_site *s)
 {
     for (uint32_t i = 0; i < s->limits.ndeny; i++) {

@@ -52,15 +52,6 @@ static bool collect_subjects(struct shadow *w)
     return true;
 }
 
-static bool is_denied(const trp_site *s, const char *resource)
-{
-    for (uint32_t i = 0; i < s->limits.ndeny; i++) {
-        if (!strcmp(s->limits.deny[i], resource))
-            return true;
-    }
-    return false;
-}
-
 /* What a request can be at all: it has a core and memory, and nothing that is denied.
  */
 static void whole_box(const struct shadow *w, struct box *b)
@@ -68,7 +59,7 @@ static void whole_box(const struct shadow *w, struct box *b)
     for (uint32_t i = 0; i < w->n; i++) {
         bool own = !strcmp(w->subject[i], "cores") || !strcmp(w->subject[i], "memory");
         b->least[i] = own ? 1 : 0;
-        b->most[i] = is_denied(w->s, w->subject[i]) ? 0 : INT64_MAX;
+        b->most[i] = trp_site_denies(w->s, w->subject[i]) ? 0 : INT64_MAX;
     }
 }
 

@@ -23,6 +23,7 @@
 #include "events/json_text.h"
 #include "os/clock.h"
 #include "os/held.h"
+#include "os/same_user.h"
 
 #define NAME "asked"
 
@@ -126,14 +127,6 @@ void trp_ask_unlink(const char *run_dir)
 
 /* ---- asking ---- */
 
-static bool is_ours(int fd)
-{
-    struct ucred who;
-    socklen_t size = sizeof who;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-           who.uid == geteuid();
-}
-
 static bool wait_for(int fd, short events, int64_t until)
 {
     struct pollfd p = {.fd = fd, .events = events};
@@ -213,7 +206,7 @@ int trp_ask_call(const char *run_dir, const struct trp_ask *q, char **ret_answer
     int fd = dial(run_dir, trp_clock_ns() + TRP_ASK_WAIT_MS * INT64_C(1000000));
     if (fd < 0)
         return trp_error_set(err, TRP_ENOENT, "its driver does not answer here");
-    int rc = is_ours(fd) ? ask(fd, q, &answer) : TRP_ESYSTEM;
+    int rc = trp_same_user(fd) ? ask(fd, q, &answer) : TRP_ESYSTEM;
     close(fd);
     *ret_answer = rc == 0 ? strndup((const char *)answer.data, answer.size - 1) : NULL;
     trp_buf_free(&answer);

@@ -18,6 +18,7 @@
 #include "core/base/array.h"
 #include "events/json_text.h"
 #include "os/clock.h"
+#include "os/same_user.h"
 
 enum { LOOK_MS = 1000 }; /* for connections that do not go on */
 
@@ -205,14 +206,6 @@ static void on_client(uv_poll_t *poll, int status, int events)
     serve(a);
 }
 
-static bool is_ours(int fd)
-{
-    struct ucred who;
-    socklen_t size = sizeof who;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-           who.uid == geteuid();
-}
-
 /* Who makes room: the oldest that has asked nothing yet; else the oldest. */
 static struct client *least(const trp_asked *a)
 {
@@ -224,7 +217,7 @@ static struct client *least(const trp_asked *a)
 
 static void add_client(trp_asked *a, int fd)
 {
-    struct client *c = is_ours(fd) ? calloc(1, sizeof *c) : NULL;
+    struct client *c = trp_same_user(fd) ? calloc(1, sizeof *c) : NULL;
     if (!c || uv_poll_init(a->loop, &c->poll, fd) < 0) {
         free(c);
         close(fd);

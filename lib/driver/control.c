@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "core/base/escape.h"
+#include "os/same_user.h"
 
 enum { NAME_BYTES = 16, STDIO = 3, WAIT_SECONDS = 10 };
 
@@ -36,14 +37,6 @@ static socklen_t make_address(const char *name, struct sockaddr_un *ret)
         n = sizeof ret->sun_path - 1;
     memcpy(ret->sun_path + 1, name, n);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
-}
-
-static bool same_user(int fd)
-{
-    struct ucred who;
-    socklen_t size = sizeof who;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
-           who.uid == geteuid();
 }
 
 int trp_control_listen(char *ret_name, trp_error *err)
@@ -100,7 +93,7 @@ int trp_control_accept(int listen_fd, int *ret_fd, trp_error *err)
     if (fd < 0)
         return trp_error_set(err, TRP_ESYSTEM, "cannot accept the driver: %s",
                              strerror(errno));
-    if (!same_user(fd)) {
+    if (!trp_same_user(fd)) {
         close(fd);
         return TRP_EWAIT;
     }
@@ -157,7 +150,7 @@ int trp_control_connect(const char *name, int *ret_fd, trp_error *err)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int code = TRP_ESYSTEM;
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, size) == 0 &&
-        same_user(fd) &&
+        trp_same_user(fd) &&
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) == 0 &&
         (code = receive_files(fd)) == 0 &&
         (code = fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ? TRP_ESYSTEM : 0) == 0) {

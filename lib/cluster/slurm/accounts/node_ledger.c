@@ -334,7 +334,7 @@ uint64_t trp_slurm_ledger_units(const trp_slurm_ledger *b,
     return units;
 }
 
-static bool wants_devices(const struct trp_slurm_footprint *footprint)
+bool trp_slurm_wants_devices(const struct trp_slurm_footprint *footprint)
 {
     for (uint32_t i = 0; i < footprint->nwants; i++) {
         if (footprint->wants[i].kind == TRP_SLURM_GRES)
@@ -480,7 +480,7 @@ bool trp_slurm_ledger_has_room(const trp_slurm_ledger *b,
                                const struct trp_slurm_look *l,
                                const struct trp_slurm_span *span)
 {
-    if (!wants_devices(l->footprint))
+    if (!trp_slurm_wants_devices(l->footprint))
         return sum_of(b, l, span, 0) >= l->units;
     uint32_t even = most_below(b, l, span, UINT32_MAX);
     while (even && sum_of(b, l, span, even) < l->units)
@@ -515,7 +515,7 @@ static bool place_in(trp_slurm_ledger *b, struct trp_slurm_request *r,
                      const struct trp_slurm_span *span, enum trp_slurm_standing worst)
 {
     const struct trp_slurm_look l = {&b->free, &r->footprint, r->units, r->kind, worst};
-    if (!wants_devices(&r->footprint))
+    if (!trp_slurm_wants_devices(&r->footprint))
         return place_by(b, r, &l, span, 0);
     uint32_t even = most_below(b, &l, span, UINT32_MAX);
     while (even && !place_by(b, r, &l, span, even))

@@ -62,6 +62,8 @@ struct trp_slurm_footprint {
                          * Slurm is not asked for it and the ledger does not count it */
 };
 
+/* Does it want any GRES? */
+bool trp_slurm_wants_devices(const struct trp_slurm_footprint *footprint);
 /* What an executor of a profile, or a rank of a gang, needs. A resource that the site
  * file does not map is a GRES of the same name, or an executor's by its discovery
  * script. TRP_EINVAL: a mapping that is none. */

@@ -232,15 +232,6 @@ uint32_t trp_slurm_offers_even(const struct trp_slurm_offers *o, const char *par
     return 0;
 }
 
-static bool wants_devices(const struct trp_slurm_footprint *footprint)
-{
-    for (uint32_t i = 0; i < footprint->nwants; i++) {
-        if (footprint->wants[i].kind == TRP_SLURM_GRES)
-            return true;
-    }
-    return false;
-}
-
 uint32_t trp_slurm_offers_fit(const struct trp_slurm_offers *o, const char *partition,
                               const struct trp_slurm_footprint *footprint,
                               uint32_t units, trp_error *err)
@@ -262,7 +253,7 @@ uint32_t trp_slurm_offers_fit(const struct trp_slurm_offers *o, const char *part
         trp_error_set(err, TRP_ENEVER, "partition %s has room for %llu of %u ranks",
                       p->name, (unsigned long long)sum, units);
     sum /= units;
-    if (sum && wants_devices(footprint) &&
+    if (sum && trp_slurm_wants_devices(footprint) &&
         !trp_slurm_offers_even(o, partition, footprint, units, units)) {
         trp_error_set(err, TRP_ENEVER,
                       "partition %s has no room for %u ranks with as many devices on "
