@@ -17,6 +17,8 @@
 #include "conf/wording.h"
 #include "core/base/array.h"
 #include "core/base/ids.h"
+#include "driver/pipeline_settings.h"
+#include "driver/run_spec.h"
 #include "events/event_lines.h"
 #include "events/run_folder.h"
 #include "events/task_logs.h"
@@ -251,15 +253,31 @@ static int show(struct showing *s, trp_error *err)
     return r;
 }
 
+/* Whether the pipeline of the run has such a stage, which has printed nothing then. */
+static bool has_stage(const char *folder, const char *stage)
+{
+    struct trp_run_spec *spec = NULL;
+    trp_pipeline *p = NULL;
+    bool has = false;
+    if (trp_run_spec_load(folder, &spec, NULL) == 0 &&
+        trp_pipeline_stored(spec, &p, NULL) == 0)
+        for (uint32_t i = 0; i < p->nstages && !has; i++)
+            has = strcmp(p->stages[i].name, stage) == 0;
+    trp_pipeline_free(p);
+    trp_run_spec_free(spec);
+    return has;
+}
+
 static int check_stage(const struct showing *s, trp_error *err)
 {
     char path[4400];
     snprintf(path, sizeof path, "%s/logs/%s", s->folder, call.stage ? call.stage : "");
     if (!call.stage || call.follow ||
-        (!strchr(call.stage, '/') && access(path, F_OK) == 0))
+        (!strchr(call.stage, '/') && access(path, F_OK) == 0) ||
+        has_stage(s->folder, call.stage))
         return 0;
     return trp_error_set(err, TRP_EINVAL,
-                         "logs: stage %s of run %s has printed nothing",
+                         "logs: there is no stage %s in run %s that printed anything",
                          trp_show(call.stage).text, strrchr(s->folder, '/') + 1);
 }
 

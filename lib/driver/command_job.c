@@ -14,6 +14,7 @@
 #include "driver/command_job.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,16 @@ static int make_log_dir(const trp_command_job *j, const char *stage, char **ret,
     }
     *ret = dir;
     return 0;
+}
+
+/* Removes it again when nothing was printed. */
+static void drop_log_dir(const trp_command_job *j, const char *stage)
+{
+    char *dir;
+    if (asprintf(&dir, "%s/logs/%s", j->c.run_dir, stage) < 0)
+        return;
+    trp_held_unlink(dir, AT_REMOVEDIR);
+    free(dir);
 }
 
 static const char *const *borrowed(const struct trp_strings *s)
@@ -592,6 +603,8 @@ static void stage_ended(void *context, uint32_t stage, const struct trp_action *
     enum trp_outcome outcome = verdict->stage_ended.outcome;
     if (j->running[stage].ended)
         return;
+    if (j->running[stage].body.size)
+        drop_log_dir(j, stage_of(j, stage)->name);
     if (outcome == TRP_OUTCOME_FAILED)
         stage_failed(j, stage, verdict);
     else if (outcome == TRP_OUTCOME_SUCCEEDED)
@@ -610,8 +623,10 @@ static void stage_ended(void *context, uint32_t stage, const struct trp_action *
 void trp_command_job_ended(trp_command_job *j)
 {
     for (uint32_t i = 0; i < j->spec.nstages; i++)
-        if (j->running[i].late)
+        if (j->running[i].late) {
+            drop_log_dir(j, stage_of(j, i)->name);
             record_stage(j, i);
+        }
 }
 
 bool trp_command_job_reads(const trp_command_job *j)

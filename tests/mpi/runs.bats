@@ -313,6 +313,34 @@ Y
     [ "$(tr '\0' ' ' <troupe-runs/r/state/lists/f)" = "in/b in/c " ]
 }
 
+@test "logs --follow prints what comes, of files and streams, once, until the run has ended" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: f, tasks: 2, run: 'echo "f$TROUPE_TASK one"; until [ -e go ]; do sleep 0.1; done; echo "f$TROUPE_TASK two"; echo err >&2'}
+  - {name: s, tasks: 2, task_logs: stage, run: 'echo "s$TROUPE_TASK one"; until [ -e go ]; do sleep 0.1; done; echo "s$TROUPE_TASK two"'}
+  - {name: late, after: [f], task_logs: stage, run: 'echo late'}
+Y
+    troupe run --quiet --run-name r --local=4 p.yaml >sum 2>&1 3>&- &
+    local pid=$!
+    wait_until 20 [ -e troupe-runs/r/logs/s/1.0.out ]
+    troupe logs --follow r >all 3>&- &
+    local all=$!
+    troupe logs --follow r s 1 >one 3>&- &
+    local one=$!
+    troupe logs --follow r late >late 3>&- & # which has not begun
+    local late=$!
+    wait_until 20 eval '[ "$(grep -c " one$" all)" = 4 ] && grep -q "s1 one" one'
+    [ "$(grep -c two all one | tr '\n' ' ')" = "all:0 one:0 " ]
+    touch go
+    wait $pid $all $one $late
+    [ "$(grep -vE '^(==>.*)?$' all | sort | tr '\n' ';')" = "err;err;f0 one;f0 two;f1 one;f1 two;late;s0 one;s0 two;s1 one;s1 two;" ]
+    [ "$(grep -c '^==> f/0.0.err <==$' all)" = 1 ]
+    [ "$(grep -vE '^(==>.*)?$' one)" = $'s1 one\ns1 two' ]
+    [ "$(grep '^==>' one | sort -u)" = "==> s/1.0.out <==" ]
+    [ "$(grep -vE '^(==>.*)?$' late)" = late ]
+}
+
 @test "logs of either form are shown by their addresses; a crash leaves what was written" {
     cat >p.yaml <<'Y'
 troupe: 1
@@ -327,7 +355,9 @@ Y
     run -1 troupe run --local=2 --run-name r p.yaml
     [[ "$output" == *"failed 2 times, last with exit status 3; see: troupe logs r bad 0.1"* ]]
     [ "$(ls troupe-runs/r/logs/one | wc -l)" -le 4 ]
-    [ -z "$(ls troupe-runs/r/logs/quiet)" ]
+    [ ! -e troupe-runs/r/logs/quiet ] # nor a folder
+    [ "$(troupe logs r quiet)" = "" ]
+    run -0 troupe logs r quiet 1.0
     [ "$(troupe logs r one 299.0)" = "out 299" ]
     [ "$(troupe logs r one 7)" = $'==> one/7.0.out <==\nout 7\n\n==> one/7.0.err <==\nerr' ]
     [ "$(troupe logs r files)" = $'==> files/0.0.out <==\nf0\n\n==> files/1.0.out <==\nf1' ]
