@@ -176,3 +176,41 @@ Y
     [[ "$output" == *"stage b failed: $lost of its 40 tasks were skipped"* ]]
     grep -qE '^c +default +1 +- ' <<<"$output"
 }
+
+@test "tables, params, when, include and tolerate count in a played run as in a real one" {
+    mkdir inc
+    cat >inc/more.yaml <<'Y'
+troupe: 1
+params: {n: 3, qc: no}
+stages:
+  - {name: counted, tasks: "${n}", run: x}
+Y
+    cat >p.yaml <<'Y'
+troupe: 1
+include: [inc/more.yaml]
+stages:
+  - {name: rows, foreach: {table: s.tsv}, argv: [x, "${col.fq}"]}
+  - {name: qc, when: "${qc}", after: [rows], run: x}
+  - {name: all, foreach: {product: {a: [1, 2], b: {table: s.tsv}}}, after: [qc], run: x}
+  - {name: frail, tasks: 40, tolerate: 39, retries: {max_failures: 1}, run: x}
+  - {name: end, after: [frail], run: x}
+Y
+    printf 's\tfq\na\t1\nb\t2\n' >s.tsv
+    echo '{cluster: 1, nodes: [{name: n, cores: 4, memory: 8g}]}' >c.yaml
+    printf 'durations: 1\ndefault: 5s\nstages: {frail: {constant: 10s, fail: 0.2}}\n' >d.yaml
+    played() { troupe sim --seed 1 --cluster c.yaml --durations d.yaml --json "$@" p.yaml >out; }
+    tasks() { json 'join " ", map { "$_->{name}:$_->{tasks}" } @{$$d{stages}}' <out; }
+    played
+    [ "$(tasks | tr ' ' '\n' | sort | xargs)" = "all:4 counted:3 end:1 frail:40 rows:2" ] || { tasks; return 1; }
+    [ "$(json '$$d{outcome}' <out)" = succeeded ]
+    played --param n=7 --param qc=yes
+    [ "$(tasks | tr ' ' '\n' | sort | xargs)" = "all:4 counted:7 end:1 frail:40 qc:1 rows:2" ]
+    # It is by what is tolerated that this run succeeds.
+    [ "$(json 'my ($s) = grep { $_->{name} eq "frail" } @{$$d{stages}}; $s->{failures} > 1 ? 1 : 0' <out)" = 1 ]
+    sed -i 's/tolerate: 39, //' p.yaml
+    check 1 '^stage frail failed' troupe sim --seed 1 --cluster c.yaml --durations d.yaml p.yaml
+    # And what is wrong with them is wrong here, too.
+    printf 's\tfq\na\n' >s.tsv
+    check 2 '^troupe: p.yaml:4:.*: stage rows: the table s.tsv: line 2 has 1 value' \
+        troupe sim --cluster c.yaml --durations d.yaml p.yaml
+}

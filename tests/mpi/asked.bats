@@ -95,6 +95,30 @@ Y
     [ "$output" = "5 stages ran with nothing to explain (--all)" ]
 }
 
+@test "what a limit over all profiles keeps a stage from is explained" {
+    cat >p.yaml <<'Y'
+troupe: 1
+name: limits
+profiles:
+  small: {executor: {cores: 1, memory: 64m}, task: {cpus: 1}}
+  other: {executor: {cores: 1, memory: 96m}, task: {cpus: 1}}
+stages:
+  - {name: one, profile: small, run: "touch began; until [ -e go ]; do sleep 0.1; done"}
+  - {name: two, profile: other, run: "true"}
+Y
+    local limit
+    for limit in executors=1 cores=1; do
+        rm -f began go
+        troupe run --quiet --run-name "r-${limit%=1}" --local=3 --set "alloc.max_$limit" p.yaml &
+        wait_until 20 [ -e began ]
+        wait_until 10 eval 'troupe explain "r-${limit%=1}" two | tee out | grep -q "why: no executor of profile other: alloc.max_${limit%=1} (1) are in use"' ||
+            { cat out; return 1; }
+        grep -q '^two: ready, 1 task' out
+        touch go
+        wait $!
+    done
+}
+
 @test "of what has run it is explained where, what was tried again, given up, skipped, and is to be run again" {
     cat >p.yaml <<'Y'
 troupe: 1

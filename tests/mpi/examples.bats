@@ -253,9 +253,25 @@ records() {
     [[ "$stderr" == *"join: "*"stage facts: task "*" failed 4 times, last with exit status -1: a line has no such field: "* ]]
 }
 
+# What an example's README shows: its indented lines.
+shown() { sed -n 's/^    //p' "$examples/$1/README.md"; }
+
+# Whether the output has each line on stdin.
+has_lines() {
+    local line n=0
+    while IFS= read -r line; do
+        n=$((n + 1))
+        grep -qF -- "$line" <<<"$output" || { echo "the README has: $line"; echo "$output"; return 1; }
+    done
+    [ $n -gt 0 ]
+}
+
 @test "variants: a bad sample costs its own chain; what is called is what was put in" {
-    run -0 troupe run --local=2 --run-name r --param here="$examples/variants" \
-        "$examples/variants/pipeline.yaml"
+    ln -s "$examples" examples
+    run -0 troupe run --local=2 --run-name variants-0 examples/variants/pipeline.yaml
+    output=${output//variants-0/variants-…}
+    shown variants | grep '^troupe: ' | has_lines
+    shown variants | sed -n '/head -n 4/,$p' | sed 1d | diff -b - <(head -n 4 variants/table.tsv)
     grep -q 'align/3.0.err: variants/dora.fq:9600: .* the file was cut off; item dora.12.cut$' <<<"$output"
     grep -q '^troupe: stage call: task 3 was skipped: task 3 of stage align was given up' <<<"$output"
     [ "$(head -n 1 variants/table.tsv | xargs)" = "position from to adam beate chen erik" ]
@@ -271,13 +287,14 @@ records() {
     # The mended sheet.
     cp -r "$examples/variants" here
     sed -i 's/cut$/whole/' here/samples.tsv
-    run -0 troupe run --local=2 --resume r --param here="$PWD/here"
+    run -0 troupe run --local=2 --resume last --param here="$PWD/here"
     [ "$(head -n 1 variants/table.tsv | xargs)" = "position from to adam beate chen dora erik" ]
 }
 
 @test "sweep: every combination as one process finds it" {
     [ -x "$TROUPE_BUILD/examples/heat" ] || skip "built without an MPI"
     run -0 troupe run --local=4 --param bin="$TROUPE_BUILD/examples" "$examples/sweep/pipeline.yaml"
+    shown sweep | sed '1,/cat sweep.txt/d' | diff - sweep.txt
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     for grid in 16 32; do
         for k in 0.25 0.5 1; do
@@ -296,9 +313,12 @@ records() {
     if grep -q 'it is run again with' <<<"$output"; then
         grep -q 'killed for memory (limit 192 MiB, peak .*); it is run again with 384 MiB' <<<"$output"
         [ "$(cut -d' ' -f2 train.txt | xargs)" = "0.3 0.05 1.2" ]
+        output=$(sed 's/peak [0-9]* MiB/peak 192 MiB/' <<<"$output")
+        shown train | grep '^stage train' | has_lines
     else
         skip "memory is not limited here"
     fi
+    shown train | sed '1,/cat train.txt/d' | diff - train.txt
     [ "$(grep -h device troupe-runs/r/logs/train/*.err | sort -u)" = "on device 0" ]
     perl "$examples/train/train.pl" 0.3 400000 5 | diff - train/rate-0.3
 }

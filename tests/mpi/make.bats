@@ -53,6 +53,13 @@ planned() {
     sed -i "s/name: b,/name: b, env: {X: 1},/" p.yaml
     [ "$(again)" = "bb " ]
     grep -q ': its env changed$' err.txt
+    sed -i "s/name: b,/name: b, profile: w,/; s/^stages:/profiles: {w: {executor: {cores: 2}}}\nstages:/" p.yaml
+    [ "$(planned | sed -n 2p)" = "b: 1 of 1 runs: its profile changed" ]
+    [ "$(again)" = "bb " ]
+    grep -q 'stage b: 1 task that was done is to run again: its profile changed$' err.txt
+    sed -i "s/cores: 2/cores: 1/; s/X: 1/X: 2/" p.yaml
+    [ "$(planned | sed -n 2p)" = "b: 1 of 1 runs: its env, its profile changed" ]
+    [ "$(again)" = "bb " ]
     [ "$(again --param k=2)" = "a0 a1 a2 bb c 2 " ]
     grep -q 'stage a: 3 tasks that were done are to run again: params changed' err.txt
     [ "$(again)" = "" ]
@@ -82,6 +89,21 @@ planned() {
     # One of another name with a stage of it is the same, renamed.
     sed -i 's/name: mk/name: renamed/' q.yaml
     [ "$(again q.yaml)" = "" ]
+}
+
+@test "after a failure: mend the command, and --resume last does what is not done" {
+    pipeline
+    sed -i "s/echo b >>ran/false \&\& echo b >>ran/; s/name: b,/name: b, after: [a], retries: {max_failures: 1},/" p.yaml
+    sed -i "s/name: c, after: .a./name: c, after: [b]/" p.yaml
+    run -1 troupe run --local=2 p.yaml
+    [ "$(sort ran | tr '\n' ' ')" = "a0 a1 a2 " ]
+    sed -i 's/false && //' p.yaml
+    rm ran
+    run -0 troupe run --local=2 --resume last
+    [ "$(sort ran | tr '\n' ' ')" = "b c 1 " ]
+    [ "$(ls troupe-runs | wc -l)" = 2 ] # the run and `last`
+    run -0 troupe run --local=2 --resume last
+    [[ "$output" == *"nothing is left to do: every stage is done"* ]]
 }
 
 @test "always: the stage runs at every resume, and what comes after it" {

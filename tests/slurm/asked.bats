@@ -81,13 +81,15 @@ stages:
   - {name: one, profile: small, run: "touch began; until [ -e go ]; do sleep 0.1; done"}
   - {name: wide, profile: all, tasks: 1, run: "true"}
 END
-    as alice head sbatch -N1 -n1 -c4 --mem=100 -w node2 --wrap "sleep 600"
+    as alice head sbatch -t 10 -N1 -n1 -c4 --mem=100 -w node2 --wrap "sleep 600"
     submit alice -N1 -n1 -c2 --mem=1000 -w node1 -- "$TROUPE" run --quiet --run-name r p.yaml
     wait_until 60 [ -e began ]
     wait_until 40 eval 'as alice head "$TROUPE" explain r wide | tee out.wide | grep -q "Slurm job [0-9]* is pending"'
     cat out.wide
     grep -q "wide: ready, 1 task" out.wide
     grep -q "why: waiting for an executor of profile all (4 cores, " out.wide
+    # When it has been thought of, Slurm says when it expects to begin it.
+    wait_until 90 eval 'as alice head "$TROUPE" explain r wide | grep -qE "Slurm job [0-9]* is pending: .*, expected at [0-2][0-9]:[0-5][0-9]"'
     as alice head touch go
     on head scancel -u alice -n wrap
     wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
