@@ -57,7 +57,7 @@ make_accounts() {
 
 # start_accounting: what does not run of it.
 start_accounting() {
-    local options until=$((SECONDS + 30))
+    local options until=$((SECONDS + 60))
     if ! host_run head pgrep -x mariadbd >/dev/null; then
         mapfile -t options < <(database_options)
         host_run head install -d -o slurm -g slurm -m 700 /run/mysqld
@@ -73,6 +73,7 @@ start_accounting() {
         done
     fi
     host_run head pgrep -x slurmdbd >/dev/null || start_on head slurmdbd
+    until=$((SECONDS + 60)) # it makes its tables
     until host_run head sacctmgr -n list cluster >/dev/null 2>&1; do
         [ $SECONDS -lt $until ] ||
             fail "slurmdbd does not answer: $(last_words "$folder/log/slurmdbd.log")"
