@@ -90,7 +90,7 @@ make_texts() {
 
 @test "index: the files of each word, as sort has them" {
     mkdir texts
-    cp "$licences"/GPL-2 "$licences"/Artistic "$licences"/Apache-2.0 "$licences"/BSD texts
+    cp "$licences"/GPL-2 "$licences"/Artistic "$licences"/Apache-2.0 "$licences"/LGPL-2.1 texts
     gzip -c "$licences/MPL-1.1" >texts/MPL.gz
     run -0 --separate-stderr troupe run --quiet --local=2 -- \
         "$TROUPE_BUILD/examples/index" out 'texts/*'
