@@ -6,10 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/time.h"
 #include "events/run_record.h"
 #include "events/status.h"
 #include "os/clock.h"
 #include "os/held.h"
+
+static const int64_t STEP_PAUSE_NS = 30 * TRP_SECOND; /* from one try to the next */
 
 /* ---- finding ---- */
 
@@ -30,6 +33,18 @@ int trp_asking_find(const char *runs_dir, const char *run, struct trp_asking *re
     if (code < 0)
         trp_asking_free(ret);
     return code;
+}
+
+int trp_asking_again(struct trp_asking *a, trp_error *err)
+{
+    struct trp_run_view view;
+    if (!trp_run_folder_view(a->folder, &view))
+        return trp_error_set(err, TRP_EINVAL, "%s/state/run.json cannot be read",
+                             a->folder);
+    trp_run_view_clear(&a->view);
+    a->view = view;
+    *a->note = '\0';
+    return 0;
 }
 
 void trp_asking_free(struct trp_asking *a)
@@ -112,19 +127,26 @@ static int read_answer(const char *text, json_t **ret, trp_error *err)
     return code;
 }
 
-/* Of a run in a Slurm job by a step of that, which is kept for what is asked next. */
+/* Of a run in a Slurm job by a step of that, which is kept for what is asked next. One
+ * that has failed is given up: what it says later would be taken for something else. */
 static int ask_there(struct trp_asking *a, const struct trp_ask *q, char **ret_answer,
                      trp_error *err)
 {
     const char *host = *a->view.host ? a->view.host : "another host";
     trp_error why;
-    int code = a->step.pid ? 0 : trp_step_open(a->folder, a->view.host, &a->step, &why);
-    if (code == 0)
-        code = trp_step_ask(&a->step, q, ret_answer, &why);
-    if (code == 0)
-        return 0;
+    int code = TRP_EWAIT;
+    if (trp_clock_ns() >= a->step_at) {
+        code = a->step.pid ? 0 : trp_step_open(a->folder, a->view.host, &a->step, &why);
+        if (code == 0)
+            code = trp_step_ask(&a->step, q, ret_answer, &why);
+        if (code == 0)
+            return 0;
+        trp_step_close(&a->step);
+        a->step_at = trp_clock_ns() + STEP_PAUSE_NS;
+        snprintf(a->step_why, sizeof a->step_why, "%.290s", why.text);
+    }
     return trp_error_set(err, TRP_ENOENT, "its driver is on %s, and %s", host,
-                         why.text);
+                         a->step_why);
 }
 
 int trp_asking_driver(struct trp_asking *a, const struct trp_ask *q, json_t **ret,
@@ -146,8 +168,9 @@ int trp_asking_driver(struct trp_asking *a, const struct trp_ask *q, json_t **re
 
 /* ---- its log ---- */
 
-static int of_log(const struct trp_asking *a, json_t **ret, trp_error *err)
+static int of_log(struct trp_asking *a, json_t **ret, trp_error *err)
 {
+    int64_t began = trp_clock_ns();
     const struct trp_run_view *v = &a->view;
     struct trp_run_records r;
     struct trp_buf b = {0};
@@ -169,6 +192,7 @@ static int of_log(const struct trp_asking *a, json_t **ret, trp_error *err)
     trp_run_records_free(&r);
     *ret = b.failed ? NULL : json_loadb((const char *)b.data, b.size, 0, NULL);
     trp_buf_free(&b);
+    a->log_ns = trp_clock_ns() - began;
     return *ret ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
@@ -176,5 +200,6 @@ int trp_asking_status(struct trp_asking *a, json_t **ret, trp_error *err)
 {
     const struct trp_ask q = {.what = TRP_ASK_STATUS};
     int code = trp_asking_driver(a, &q, ret, err);
+    a->log_ns = 0;
     return code == TRP_ENOENT ? of_log(a, ret, err) : code;
 }

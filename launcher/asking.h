@@ -13,8 +13,11 @@
 
 struct trp_asking {
     char *folder;              /* of the run */
-    struct trp_run_view view;  /* as it was when it was found */
+    struct trp_run_view view;  /* as it was when it was found, or looked at again */
     struct trp_step_call step; /* once the driver was asked by one */
+    int64_t log_ns;  /* how long it took to read its event log; 0: that was not done */
+    int64_t step_at; /* no other step is asked for before, when one has failed; mono */
+    char step_why[300]; /* … and why */
     char
         note[600]; /* why what is told is the log's and not its driver's; "": it is not,
                      * or the run has ended */
@@ -24,6 +27,8 @@ struct trp_asking {
  * user's. */
 int trp_asking_find(const char *runs_dir, const char *run, struct trp_asking *ret,
                     trp_error *err);
+/* Looks at it again: it may have ended since, or have been begun again. TRP_EINVAL. */
+int trp_asking_again(struct trp_asking *a, trp_error *err);
 void trp_asking_free(struct trp_asking *a);
 
 /* What its driver answers. TRP_ENOENT: it has none that answers, and a->note says so.

@@ -21,6 +21,7 @@ int trp_launcher_cancel(int argc, char **argv);
 int trp_launcher_logs(int argc, char **argv);
 int trp_launcher_explain(int argc, char **argv);
 int trp_launcher_status(int argc, char **argv);
+int trp_launcher_top(int argc, char **argv);
 int trp_launcher_completion(int argc, char **argv);
 int trp_launcher_init(int argc, char **argv);
 

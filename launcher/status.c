@@ -10,100 +10,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "args.h"
 #include "asking.h"
 #include "commands.h"
 #include "conf/table.h"
-#include "conf/wording.h"
+#include "stage_rows.h"
 
-enum { ROWS = 40, WAITS = 12, KEY = 700 };
+enum { ROWS = 40, WAITS = 12 };
 
 static struct {
     const char *run, *runs;
     bool json, all;
 } call;
 
-/* Stages that are told together. */
-struct row {
-    char key[KEY];
-    const char *state, *profile;
-    char name[300];
-    uint32_t stages;
-    int64_t tasks, done, running, pending, given_up, skipped, failures;
-    int64_t began, ended; /* ms: the first, the last; began INT64_MAX: none has */
-    bool open;            /* one has not ended */
-    uint32_t place;       /* of its first stage */
-    bool shown;
-    UT_hash_handle hh;
-};
-
-/* ---- rows ---- */
-
-static void add(struct row *r, const json_t *s)
-{
-    int64_t began = trp_asking_int(s, "began"), ended = trp_asking_int(s, "ended");
-    r->stages++;
-    r->tasks += trp_asking_int(s, "tasks");
-    r->done += trp_asking_int(s, "done");
-    r->running += trp_asking_int(s, "running");
-    r->pending += trp_asking_int(s, "pending");
-    r->given_up += trp_asking_int(s, "given_up");
-    r->skipped += trp_asking_int(s, "skipped");
-    r->failures += trp_asking_int(s, "failures");
-    if (began && began < r->began)
-        r->began = began;
-    if (ended > r->ended)
-        r->ended = ended;
-    r->open |= !ended;
-}
-
-static struct row *row_of(struct row **table, const json_t *s, uint32_t place,
-                          bool together)
-{
-    struct row *r = NULL;
-    char key[KEY], stem[300];
-    const char *state = trp_asking_text(s, "state"), *name = trp_asking_text(s, "name");
-    snprintf(stem, sizeof stem, "%s", name);
-    if (together)
-        trp_name_stem(name, stem, sizeof stem);
-    snprintf(key, sizeof key, "%s/%s", state, stem);
-    if (!together)
-        snprintf(key, sizeof key, "%u", place);
-    HASH_FIND_STR(*table, key, r);
-    if (r || !(r = calloc(1, sizeof *r)))
-        return r;
-    strcpy(r->key, key);
-    snprintf(r->name, sizeof r->name, "%s", stem);
-    r->state = state;
-    r->profile = trp_asking_text(s, "profile");
-    r->began = INT64_MAX;
-    r->place = place;
-    HASH_ADD_STR(*table, key, r);
-    return r;
-}
-
-static struct row *make_rows(const json_t *stages)
-{
-    struct row *table = NULL;
-    const json_t *s;
-    size_t i;
-    bool together = !call.all && json_array_size(stages) > ROWS;
-    json_array_foreach(stages, i, s) {
-        struct row *r = row_of(&table, s, (uint32_t)i, together);
-        if (r)
-            add(r, s);
-    }
-    return table;
-}
-
-static bool ended_well(const struct row *r)
-{
-    return strcmp(r->state, "succeeded") == 0;
-}
-
-static int by_time(const struct row *a, const struct row *b)
+static int by_time(const struct trp_stage_row *a, const struct trp_stage_row *b)
 {
     if (a->began != b->began)
         return a->began < b->began ? -1 : 1;
@@ -111,36 +32,27 @@ static int by_time(const struct row *a, const struct row *b)
 }
 
 /* All that have not ended well, then the latest of the others. */
-static void choose(struct row *table)
+static void choose(struct trp_stage_row *table)
 {
     uint32_t room = call.all ? UINT32_MAX : ROWS;
-    for (struct row *r = table; r; r = r->hh.next)
-        if (room && !ended_well(r)) {
+    for (struct trp_stage_row *r = table; r; r = r->hh.next)
+        if (room && !trp_stage_row_ended_well(r)) {
             r->shown = true;
             room--;
         }
-    struct row *last = table;
+    struct trp_stage_row *last = table;
     while (last && last->hh.next)
         last = last->hh.next;
-    for (struct row *r = last; r && room; r = r->hh.prev)
-        if (!r->shown && ended_well(r)) {
+    for (struct trp_stage_row *r = last; r && room; r = r->hh.prev)
+        if (!r->shown && trp_stage_row_ended_well(r)) {
             r->shown = true;
             room--;
         }
-}
-
-static void free_rows(struct row *table)
-{
-    struct row *r, *next;
-    HASH_ITER(hh, table, r, next) {
-        HASH_DEL(table, r);
-        free(r);
-    }
 }
 
 /* ---- the table ---- */
 
-static void print_row(trp_table *t, const struct row *r, int64_t now)
+static void print_row(trp_table *t, const struct trp_stage_row *r, int64_t now)
 {
     char wall[32] = "";
     if (r->began != INT64_MAX)
@@ -176,18 +88,20 @@ static int print_stages(const json_t *document, trp_error *err)
     int64_t now = trp_asking_int(document, "now");
     if (!json_array_size(stages))
         return 0;
-    struct row *table = make_rows(stages);
+    bool together = !call.all && json_array_size(stages) > ROWS;
+    struct trp_stage_row *table =
+        trp_stage_rows_make(stages, together ? TRP_STAGES_TOGETHER : TRP_STAGES_EACH);
     uint32_t left = (uint32_t)trp_asking_int(document, "left_out");
     HASH_SORT(table, by_time);
     choose(table);
     trp_table *t = trp_table_new(columns, sizeof columns / sizeof *columns);
-    for (const struct row *r = table; r; r = r->hh.next) {
+    for (const struct trp_stage_row *r = table; r; r = r->hh.next) {
         if (r->shown)
             print_row(t, r, now);
         else
             left += r->stages;
     }
-    free_rows(table);
+    trp_stage_rows_free(table);
     putchar('\n');
     int code = trp_table_print(t, stdout, err);
     if (left)
@@ -200,36 +114,9 @@ static int print_stages(const json_t *document, trp_error *err)
 
 static int print_waits(const json_t *stages)
 {
-    struct row *table = NULL;
-    const json_t *s;
-    size_t i;
+    struct trp_stage_row *table = trp_wait_rows_make(stages, call.all);
     uint32_t lines = 0, left = 0;
-    json_array_foreach(stages, i, s) {
-        char why[KEY], name[300];
-        struct row *r = NULL;
-        const char *text = trp_asking_text(s, "why");
-        if (!*text)
-            continue;
-        if (call.all) {
-            snprintf(name, sizeof name, "%s", trp_asking_text(s, "name"));
-            snprintf(why, sizeof why, "%.690s", text);
-        } else {
-            trp_name_stem(trp_asking_text(s, "name"), name, sizeof name);
-            trp_name_stem(text, why, sizeof why - 1);
-        }
-        char key[KEY];
-        snprintf(key, sizeof key, "%.200s: %.490s", name, why);
-        HASH_FIND_STR(table, key, r);
-        if (!r && (r = calloc(1, sizeof *r))) {
-            strcpy(r->key, key);
-            snprintf(r->name, sizeof r->name, "%s", trp_asking_text(s, "name"));
-            r->state = text;
-            HASH_ADD_STR(table, key, r);
-        }
-        if (r && r->stages++ == 1)
-            snprintf(r->name, sizeof r->name, "%s", name);
-    }
-    for (const struct row *r = table; r; r = r->hh.next) {
+    for (const struct trp_stage_row *r = table; r; r = r->hh.next) {
         char first[400];
         if (lines++ >= WAITS && !call.all) {
             left += r->stages;
@@ -239,10 +126,9 @@ static int print_waits(const json_t *stages)
                  r->stages);
         if (lines == 1)
             putchar('\n');
-        trp_text_wrap(r->stages > 1 ? r->key + strlen(r->name) + 2 : r->state, first, 4,
-                      stdout);
+        trp_text_wrap(trp_wait_row_why(r), first, 4, stdout);
     }
-    free_rows(table);
+    trp_stage_rows_free(table);
     if (left)
         printf("and %u more stages wait (--all)\n", left);
     return 0;
@@ -253,46 +139,56 @@ static void print_executors(const json_t *document)
     const json_t *p;
     size_t i;
     json_array_foreach(json_object_get(document, "executors"), i, p) {
-        int64_t up = trp_asking_int(p, "up"), coming = trp_asking_int(p, "coming");
+        int64_t up = trp_asking_int(p, "up"), coming = trp_asking_int(p, "coming"),
+                busy = trp_asking_int(p, "busy"),
+                leaving = trp_asking_int(p, "leaving");
         const char *needs = trp_asking_text(p, "needs");
         printf("%s%" PRId64 " executor%s of profile %s", i ? "" : "\n", up,
                up == 1 ? "" : "s", trp_asking_text(p, "profile"));
         if (*needs)
             printf(" (%s)", needs);
+        if (busy)
+            printf(", %" PRId64 " with tasks", busy);
         if (coming)
             printf(", %" PRId64 " asked for", coming);
+        if (leaving)
+            printf(", %" PRId64 " going", leaving);
         putchar('\n');
     }
 }
 
-static void print_head(const json_t *document)
+/* "32m05s" from now. */
+static char *from_now(int64_t ms, const json_t *document, char *buf, size_t size)
 {
-    const json_t *s;
+    return trp_asking_time(ms - trp_asking_int(document, "now"), buf, size);
+}
+
+static void print_jobs(const json_t *document)
+{
+    const json_t *j;
     size_t i;
-    int64_t tasks = 0, done = 0, running = 0, lost = 0;
-    char took[32];
-    json_array_foreach(json_object_get(document, "stages"), i, s) {
-        tasks += trp_asking_int(s, "tasks");
-        done += trp_asking_int(s, "done");
-        running += trp_asking_int(s, "running");
-        lost += trp_asking_int(s, "given_up") + trp_asking_int(s, "skipped");
+    char when[32];
+    json_array_foreach(json_object_get(document, "jobs"), i, j) {
+        const char *profile = trp_asking_text(j, "profile"),
+                   *reason = trp_asking_text(j, "reason");
+        int64_t job = trp_asking_int(j, "job"), nodes = trp_asking_int(j, "nodes"),
+                start = trp_asking_int(j, "start"), ends = trp_asking_int(j, "ends");
+        if (job)
+            printf("Slurm job %" PRId64, job);
+        else
+            fputs("a Slurm job", stdout);
+        printf("%s%s: %s", *profile ? " for profile " : "", profile,
+               trp_asking_text(j, "state"));
+        if (*reason)
+            printf(", %s", reason);
+        if (nodes)
+            printf(", %" PRId64 " node%s", nodes, nodes == 1 ? "" : "s");
+        if (start)
+            printf(", expected in %s", from_now(start, document, when, sizeof when));
+        if (ends)
+            printf(", %s left", from_now(ends, document, when, sizeof when));
+        putchar('\n');
     }
-    int64_t ended = trp_asking_int(document, "ended");
-    trp_asking_time((ended ? ended : trp_asking_int(document, "now")) -
-                        trp_asking_int(document, "started"),
-                    took, sizeof took);
-    printf("%s: %s", trp_asking_text(document, "run"),
-           trp_asking_text(document, "status"));
-    if (*trp_asking_text(document, "host"))
-        printf(" on %s", trp_asking_text(document, "host"));
-    printf(", %s%s", ended ? "" : "for ", took);
-    if (ended)
-        printf(", exit status %" PRId64, trp_asking_int(document, "exit"));
-    printf("; %" PRId64 " of %" PRId64 " tasks done, %" PRId64 " running", done, tasks,
-           running);
-    if (lost)
-        printf(", %" PRId64 " given up or skipped", lost);
-    putchar('\n');
 }
 
 static int print(const json_t *document, trp_error *err)
@@ -302,9 +198,11 @@ static int print(const json_t *document, trp_error *err)
         putchar('\n');
         return 0;
     }
-    print_head(document);
+    char head[1024];
+    puts(trp_run_line(document, head, sizeof head));
     int code = print_stages(document, err);
     print_executors(document);
+    print_jobs(document);
     print_waits(json_object_get(document, "stages"));
     return code;
 }
@@ -338,7 +236,7 @@ int trp_launcher_status(int argc, char **argv)
         "is\n"
         "the newest run of this folder. A run on this host answers itself; of another "
         "one\n"
-        "its event log is read.\n\n",
+        "its event log is read. troupe top shows it live.\n\n",
         "", table, on_argument};
     struct trp_asking a;
     json_t *document = NULL;

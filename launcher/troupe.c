@@ -42,6 +42,7 @@ const struct trp_subcommand trp_subcommands[] = {
             "summarise a run from its event log, also beside Slurm's accounting"),
     COMMAND(status, "[options] [RUN]",
             "show where a run is and what its stages wait for"),
+    COMMAND(top, "[options] [RUN]", "the same, live on the terminal"),
     COMMAND(explain, "[options] RUN [STAGE]",
             "say why stages wait, and why tasks ran where and when they did"),
     COMMAND(logs, "[options] RUN [STAGE [TASK[.ATTEMPT]]]", "show what tasks printed"),

@@ -28,6 +28,18 @@ struct trp_cluster_step {
     trp_attempt_id attempt;
 };
 
+/* A job that the run is in, or has asked for. Borrowed. */
+struct trp_cluster_job {
+    uint32_t job;        /* 0: its number is not known yet */
+    bool additional;     /* not the one that the driver is in */
+    const char *state;   /* "asked", "pending", "starting", "running", "ending" */
+    const char *profile; /* for which it was asked; NULL: none */
+    const char *reason;  /* why it is pending; "" */
+    uint32_t nodes;      /* that it has now */
+    int64_t start, ends; /* seconds since 1970: expected while it is pending; 0: not
+                          * known */
+};
+
 /* What a backend of a batch system tells the driver, from the loop. */
 struct trp_batch_handler {
     /* Its job is being ended: nothing new goes there. May be NULL. */
@@ -80,6 +92,10 @@ struct trp_batch_ops {
      */
     void (*why)(trp_cluster *c, const struct trp_resource_profile *p, char *text,
                 size_t size);
+    /* Tells of each job, the driver's own first. NULL: there are none. */
+    void (*jobs)(trp_cluster *c,
+                 void (*tell)(void *context, const struct trp_cluster_job *job),
+                 void *context);
     /* An executor is about to be released because tasks, which take so long, would
      * outlive its allocation: another one is not to come from there. May be NULL. */
     void (*outlived)(trp_cluster *c, trp_executor_id executor, int64_t takes_ns);

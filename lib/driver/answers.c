@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/time.h"
 #include "core/profile/footprint.h"
 #include "driver/driver_state.h"
 #include "events/json_text.h"
@@ -47,8 +48,10 @@ static const char *state_of(const trp_driver *d, const struct trp_driver_stage *
     return !s->submitted ? "waiting" : trp_driver_runs(d, s) ? "running" : "ready";
 }
 
+/* `t`: what the log has of it; NULL: nothing yet. */
 static struct trp_status_stage live_stage(struct look *l,
-                                          const struct trp_driver_stage *s)
+                                          const struct trp_driver_stage *s,
+                                          const struct trp_stage_statistics *t)
 {
     const trp_driver *d = l->d;
     struct trp_stage_view v = {0};
@@ -67,6 +70,7 @@ static struct trp_status_stage live_stage(struct look *l,
         .given_up = s->given_up,
         .skipped = s->skipped,
         .failures = s->failures,
+        .ran = t ? t->durations.count : 0,
         .began = s->started,
         .why = why_of(l, s)};
 }
@@ -86,7 +90,7 @@ static void put_stages(struct look *l, const struct trp_statistics *all, uint32_
         const struct trp_stage_statistics *t = told_of(all, i);
         struct trp_status_stage one;
         if (!is_over(s))
-            one = live_stage(l, s);
+            one = live_stage(l, s, t);
         else if (t)
             one = trp_status_of(all, t);
         else
@@ -97,7 +101,8 @@ static void put_stages(struct look *l, const struct trp_statistics *all, uint32_
 
 /* ---- executors ---- */
 
-static void put_profiles(const trp_driver *d, struct trp_buf *b)
+static void put_profiles(const trp_driver *d, const struct trp_statistics *all,
+                         struct trp_buf *b)
 {
     uint32_t n = trp_profiles_count(d->profiles);
     for (uint32_t i = 0; i < n; i++) {
@@ -107,15 +112,36 @@ static void put_profiles(const trp_driver *d, struct trp_buf *b)
         struct trp_status_profile one = {.name = p->name};
         for (uint32_t x = 0; x < d->nrecords; x++) {
             const struct trp_executor_record *r = d->records[x];
-            if (!r || r->profile.n != i || r->released)
+            if (!r || r->profile.n != i)
                 continue;
+            if (r->released) {
+                one.leaving += r->here && (r->state & TRP_RECORD_JOINED);
+                continue;
+            }
             one.up += r->state == TRP_RECORD_UP;
+            one.busy += r->state == TRP_RECORD_UP && x < all->nexecutors &&
+                        all->executors[x].open > 0;
             one.coming += r->state == TRP_RECORD_COMING;
         }
         one.needs = trp_profile_text(p, 0, needs, sizeof needs);
-        if (one.up || one.coming)
+        if (one.up || one.coming || one.leaving)
             trp_status_profile(b, &one);
     }
+}
+
+/* ---- jobs ---- */
+
+static void put_job(void *context, const struct trp_cluster_job *j)
+{
+    const struct trp_status_job one = {.job = j->job,
+                                       .additional = j->additional,
+                                       .state = j->state,
+                                       .profile = j->profile,
+                                       .reason = j->reason,
+                                       .nodes = j->nodes,
+                                       .start = j->start * TRP_SECOND,
+                                       .ends = j->ends * TRP_SECOND};
+    trp_status_job(context, &one);
 }
 
 /* ---- why stages wait ---- */
@@ -218,7 +244,10 @@ static void put_status(const trp_driver *d, struct trp_buf *b)
     trp_status_begin(b, &s);
     put_stages(&l, all, first, b);
     trp_status_executors(b);
-    put_profiles(d, b);
+    put_profiles(d, all, b);
+    trp_status_jobs(b);
+    if (d->cluster && d->cluster->ops->batch.jobs)
+        d->cluster->ops->batch.jobs(d->cluster, put_job, b);
     trp_status_end(b);
 }
 

@@ -25,7 +25,9 @@
 #include "core/base/time.h"
 #include "core/base/utf8.h"
 #include "core/engine.h"
+#include "events/bar.h"
 #include "os/colour.h"
+#include "os/locale.h"
 
 enum {
     TEXT = 1024,
@@ -60,17 +62,6 @@ struct trp_progress {
     size_t nkept;
 };
 
-static bool locale_is_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *v = getenv(names[i]);
-        if (v && v[0])
-            return strcasestr(v, "utf-8") || strcasestr(v, "utf8");
-    }
-    return false;
-}
-
 trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns,
                                int64_t wall_offset_ns)
 {
@@ -79,7 +70,7 @@ trp_progress *trp_progress_new(int fd, bool terminal, int64_t now_ns,
         return NULL;
     p->fd = fd;
     p->terminal = terminal;
-    p->utf8 = locale_is_utf8();
+    p->utf8 = trp_locale_is_utf8();
     p->now = p->begun = p->line_start = now_ns;
     p->wall_offset = wall_offset_ns;
     p->pause = FIRST_LINE;
@@ -186,32 +177,6 @@ static int columns_of(const struct trp_progress *p)
     return w.ws_col > WIDTH_MAX ? WIDTH_MAX : w.ws_col;
 }
 
-/* `width` columns, `done` of `tasks` of them full; in UTF-8 to an eighth of a column.
- */
-static size_t bar(const struct trp_progress *p, uint32_t done, uint32_t tasks,
-                  int width, char *buf)
-{
-    static const char *const eighths[] = {" ",
-                                          "\xe2\x96\x8f",
-                                          "\xe2\x96\x8e",
-                                          "\xe2\x96\x8d",
-                                          "\xe2\x96\x8c",
-                                          "\xe2\x96\x8b",
-                                          "\xe2\x96\x8a",
-                                          "\xe2\x96\x89",
-                                          "\xe2\x96\x88"};
-    if (done > tasks)
-        done = tasks;
-    int64_t full = tasks > 0 ? (int64_t)done * width * 8 / tasks : 0;
-    size_t n = 0;
-    for (int i = 0; i < width; i++, full -= 8) {
-        int step = full >= 8 ? 8 : full > 0 ? (int)full : 0;
-        const char *s = p->utf8 ? eighths[step] : step >= 4 ? "#" : ".";
-        n = (size_t)(stpcpy(buf + n, s) - buf);
-    }
-    return n;
-}
-
 static void draw(struct trp_progress *p, const struct trp_progress_view *v)
 {
     char text[TEXT], what[TEXT / 2];
@@ -219,7 +184,7 @@ static void draw(struct trp_progress *p, const struct trp_progress_view *v)
     int width = columns / 3 < BAR_MAX ? columns / 3 : BAR_MAX;
     size_t n = 0;
     text[n++] = '[';
-    n += bar(p, v->done, v->tasks, width, text + n);
+    n += trp_bar(p->utf8, v->done, v->tasks, width, text + n);
     text[n++] = ']';
     text[n++] = ' ';
     describe(v, what, sizeof what);

@@ -49,6 +49,7 @@ void trp_status_stage(struct trp_buf *b, const struct trp_status_stage *s)
     TRP_JSON_INT(b, "given_up", s->given_up);
     TRP_JSON_INT(b, "skipped", s->skipped);
     TRP_JSON_INT(b, "failures", s->failures);
+    TRP_JSON_INT(b, "ran", s->ran);
     MS(b, "began", s->began);
     MS(b, "ended", s->ended);
     TRP_JSON_TEXT(b, "why", s->why);
@@ -67,7 +68,29 @@ void trp_status_profile(struct trp_buf *b, const struct trp_status_profile *p)
     trp_json_text(b, p->name);
     TRP_JSON_INT(b, "up", p->up);
     TRP_JSON_INT(b, "coming", p->coming);
+    TRP_JSON_INT(b, "busy", p->busy);
+    TRP_JSON_INT(b, "leaving", p->leaving);
     TRP_JSON_TEXT(b, "needs", p->needs);
+    TRP_JSON(b, "}");
+}
+
+void trp_status_jobs(struct trp_buf *b)
+{
+    TRP_JSON(b, "],\"jobs\":[");
+}
+
+void trp_status_job(struct trp_buf *b, const struct trp_status_job *j)
+{
+    trp_json_comma(b);
+    TRP_JSON(b, "{\"job\":");
+    trp_json_int(b, j->job);
+    TRP_JSON_BOOL(b, "additional", j->additional);
+    TRP_JSON_TEXT(b, "state", j->state);
+    TRP_JSON_TEXT(b, "profile", j->profile);
+    TRP_JSON_TEXT(b, "reason", j->reason);
+    TRP_JSON_INT(b, "nodes", j->nodes);
+    MS(b, "start", j->start);
+    MS(b, "ends", j->ends);
     TRP_JSON(b, "}");
 }
 
@@ -107,6 +130,7 @@ struct trp_status_stage trp_status_of(const struct trp_statistics *all,
                                      .given_up = s->given_up,
                                      .skipped = s->skipped,
                                      .failures = s->failures,
+                                     .ran = s->durations.count,
                                      .began = s->submitted,
                                      .ended = s->ended,
                                      .why = ""};
@@ -136,8 +160,13 @@ static void put_log_profile(struct trp_buf *b, const struct trp_statistics *all,
                             uint32_t profile)
 {
     struct trp_status_profile p = {.name = all->shapes[profile].name, .needs = ""};
-    for (uint32_t i = 0; i < all->nexecutors; i++)
-        p.up += all->executors[i].live && all->executors[i].shape.n == profile;
+    for (uint32_t i = 0; i < all->nexecutors; i++) {
+        const struct trp_executor_statistics *x = &all->executors[i];
+        if (!x->live || x->shape.n != profile)
+            continue;
+        p.up++;
+        p.busy += x->open > 0;
+    }
     if (p.up)
         trp_status_profile(b, &p);
 }
@@ -157,5 +186,6 @@ void trp_status_of_log(struct trp_buf *b, const struct trp_run_record *r,
     for (i = 0; live && i < all->nshapes; i++)
         if (all->shapes[i].known)
             put_log_profile(b, all, i);
+    trp_status_jobs(b);
     trp_status_end(b);
 }

@@ -6,10 +6,12 @@
  *     trp_status_begin(&b, &run);
  *     trp_status_stage(&b, &stage); …
  *     trp_status_executors(&b); trp_status_profile(&b, &profile); …
+ *     trp_status_jobs(&b); trp_status_job(&b, &job); …
  *     trp_status_end(&b);
  *
  * The document: {"run","name","status","from","host","now","started","ended","exit",
- * "left_out","stages":[…],"executors":[…]}, their members as in the structs below.
+ * "left_out","stages":[…],"executors":[…],"jobs":[…]}, their members as in the structs
+ * below.
  */
 #ifndef TRP_EVENTS_STATUS_H
 #define TRP_EVENTS_STATUS_H
@@ -38,20 +40,35 @@ struct trp_status_stage {
     uint32_t tasks, done, running, pending; /* pending: could run now, or is queued */
     uint32_t given_up, skipped;             /* tasks */
     uint64_t failures;                      /* attempts */
-    int64_t began, ended;                   /* wall, ns; 0: not */
-    const char *why; /* nothing of it runs; "": not asked, or it does */
+    uint64_t ran;         /* attempts that succeeded since this start of the run */
+    int64_t began, ended; /* wall, ns; 0: not */
+    const char *why;      /* nothing of it runs; "": not asked, or it does */
 };
 
 struct trp_status_profile {
     const char *name;
-    uint32_t up, coming; /* executors: there, and asked for */
-    const char *needs;   /* "4 cores, 2 GiB, gpu 1"; "": not known */
+    uint32_t up, coming;    /* executors: there, and asked for */
+    uint32_t busy, leaving; /* of those there: with tasks; told to go (not in `up`) */
+    const char *needs;      /* "4 cores, 2 GiB, gpu 1"; "": not known */
+};
+
+/* A job of a batch system. */
+struct trp_status_job {
+    uint32_t job;        /* 0: its number is not known yet */
+    bool additional;     /* not the one that the driver is in */
+    const char *state;   /* "asked", "pending", "starting", "running", "ending" */
+    const char *profile; /* for which it was asked; NULL: none */
+    const char *reason;  /* why it is pending; "" */
+    uint32_t nodes;
+    int64_t start, ends; /* wall, ns: expected while it is pending; 0: not known */
 };
 
 void trp_status_begin(struct trp_buf *b, const struct trp_status *s);
 void trp_status_stage(struct trp_buf *b, const struct trp_status_stage *s);
 void trp_status_executors(struct trp_buf *b);
 void trp_status_profile(struct trp_buf *b, const struct trp_status_profile *p);
+void trp_status_jobs(struct trp_buf *b);
+void trp_status_job(struct trp_buf *b, const struct trp_status_job *j);
 void trp_status_end(struct trp_buf *b);
 
 /* What statistics have of a stage: all of one that has ended. */

@@ -5,7 +5,7 @@ TROUPE_RUN_PACKAGES=(build-essential cmake ninja-build pkg-config libopenmpi-dev
     zlib1g-dev nettle-dev libmunge-dev libxxhash-dev)
 TROUPE_CHECK_PACKAGES=(libglib2.0-dev bats perl clang clang-format clang-tidy llvm
     libclang-rt-dev valgrind man-db shellcheck file mpich libmpich-dev
-    environment-modules zsh fish chromium chromium-driver python3-selenium)
+    environment-modules zsh fish chromium chromium-driver python3-selenium tmux)
 # What tests/slurm/cluster is made of, and troupe-slurm built with.
 TROUPE_SLURM_PACKAGES=(libslurm-dev slurmctld slurmd slurmdbd slurm-client munge
     mariadb-server-core mariadb-client-core iproute2 util-linux procps perl)

@@ -55,6 +55,37 @@ END
     [ "$output" = "3 stages ran with nothing to explain (--all)" ]
 }
 
+@test "troupe top keeps one step of the job open for as long as it looks, and shows the jobs" {
+    long_run
+    as alice head "$TROUPE" top --json --interval 200ms r >stream 2>err &
+    wait_until 40 eval '[ "$(wc -l <stream)" -ge 3 ]'
+    step=$(on head squeue -s -h -j "$job" -o '%j %i' | grep '^troupe-ask ')
+    [ "$(wc -l <<<"$step")" = 1 ]
+    had=$(wc -l <stream)
+    wait_until 20 eval '[ "$(wc -l <stream)" -ge $((had + 10)) ]'
+    [ "$(on head squeue -s -h -j "$job" -o '%j %i' | grep '^troupe-ask ')" = "$step" ]
+    tail -n 1 stream | cut -c1-3000
+    [ "$(sed '$d' stream | grep -c '"from":"driver"')" = "$(sed '$d' stream | wc -l)" ]
+    tail -n 2 stream | head -n 1 >d.json
+    [ "$(json '$d->{jobs}[0]{job}' <d.json)" = "$job" ]
+    [ "$(json '"$d->{jobs}[0]{state} $d->{jobs}[0]{nodes}"' <d.json)" = "running 1" ]
+    [ "$(json '$d->{jobs}[0]{ends} > $d->{now}' <d.json)" = 1 ]
+    as alice head touch go
+    wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
+    wait $!
+    [ "$(tail -n 1 stream | json '"$d->{status} $d->{from}"')" = "succeeded log" ]
+    wait_until 20 eval '[ "$(asking)" = 0 ]'
+    # The step goes with who asks, however that ends.
+    rm -r go began troupe-runs
+    long_run
+    as alice head "$TROUPE" top --json --interval 200ms r >stream 2>err &
+    wait_until 40 eval '[ "$(asking)" = 1 ]'
+    kill -KILL "$(pgrep -o -f "^$TROUPE top --json --interval 200ms r\$")"
+    wait_until 40 eval '[ "$(asking)" = 0 ]'
+    as alice head touch go
+    wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
+}
+
 @test "where no step can be had the event log is read, and it is said why" {
     long_run
     host=$(json '$d->{host}' <troupe-runs/r/state/run.json)
@@ -90,6 +121,12 @@ END
     grep -q "why: waiting for an executor of profile all (4 cores, " out.wide
     # When it has been thought of, Slurm says when it expects to begin it.
     wait_until 90 eval 'as alice head "$TROUPE" explain r wide | grep -qE "Slurm job [0-9]* is pending: .*, expected at [0-2][0-9]:[0-5][0-9]"'
+    as alice head "$TROUPE" status --json r >d.json
+    [ "$(json '"$d->{jobs}[1]{state} $d->{jobs}[1]{additional} $d->{jobs}[1]{profile}"' <d.json)" = "pending 1 all" ]
+    [ -n "$(json '$d->{jobs}[1]{reason}' <d.json)" ]
+    run -0 as alice head "$TROUPE" status r
+    echo "$output"
+    [[ "$output" == *"Slurm job $job: running, 1 node, "*" left"*"for profile all: pending, "* ]]
     as alice head touch go
     on head scancel -u alice -n wrap
     wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json

@@ -338,6 +338,13 @@ static void slurm_why(trp_cluster *c, const struct trp_resource_profile *p, char
     trp_slurm_additional_why(slurm_of(c), p, text, size);
 }
 
+static void slurm_jobs(trp_cluster *c,
+                       void (*tell)(void *context, const struct trp_cluster_job *job),
+                       void *context)
+{
+    trp_slurm_jobs_tell(slurm_of(c), tell, context);
+}
+
 static void slurm_outlived(trp_cluster *c, trp_executor_id executor, int64_t takes_ns)
 {
     struct trp_slurm *s = slurm_of(c);
@@ -445,6 +452,7 @@ const struct trp_cluster_ops trp_slurm_ops = {
                 .silent = slurm_silent,
                 .guard = slurm_guard,
                 .why = slurm_why,
+                .jobs = slurm_jobs,
                 .outlived = slurm_outlived,
                 .stages_changed = slurm_stages_changed,
                 .files = slurm_files,

@@ -66,6 +66,10 @@ bool trp_slurm_additional_guard(struct trp_slurm *s, uint32_t id);
 void trp_slurm_additional_why(const struct trp_slurm *s,
                               const struct trp_resource_profile *p, char *text,
                               size_t size);
+/* job_list.c: the jobs of the run, as the backend's `jobs` tells them. */
+void trp_slurm_jobs_tell(const struct trp_slurm *s,
+                         void (*tell)(void *context, const struct trp_cluster_job *job),
+                         void *context);
 /* At close: all are given back. */
 void trp_slurm_additional_close(struct trp_slurm *s);
 /* Leaves the guards of jobs that Slurm has not ended alone with that. */
