@@ -158,6 +158,14 @@ static void task_end(struct trp_virtual_run *r, const struct trp_action *a)
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
 }
 
+static void given_up(struct trp_virtual_run *r, const struct trp_action *a)
+{
+    struct trp_virtual_stage *s = &r->result->stages[a->given_up.stage.n];
+    bool skipped = a->given_up.parent.n != TRP_NONE;
+    s->given_up += !skipped;
+    s->skipped += skipped;
+}
+
 /* ---- executors ---- */
 
 static void start_executor(struct trp_virtual_run *r, uint32_t n, trp_profile_id id,
@@ -240,11 +248,13 @@ void trp_virtual_act(struct trp_virtual_run *r, const struct trp_action *a)
     case TRP_ACTION_RESUBMITTED:
     case TRP_ACTION_SPECULATABLE:
     case TRP_ACTION_EXCLUDED:
-    case TRP_ACTION_TASK_GIVEN_UP:
     case TRP_ACTION_STAGE_RETRIED:
     case TRP_ACTION_SYNCED:
     case TRP_ACTION_OUT_OF_TIME: /* virtual runs have no end */
     case TRP_ACTION_OUTLIVED:
+        return;
+    case TRP_ACTION_TASK_GIVEN_UP:
+        given_up(r, a);
         return;
     case TRP_ACTION_PROFILE_ADDED:
         profile_added(r, a->profile);

@@ -139,6 +139,18 @@ static int print_stages(const struct trp_virtual_result *r, FILE *out, trp_error
     return trp_table_print(t, out, err);
 }
 
+/* What a stage that succeeded has tolerated. */
+static void print_losses(const struct trp_virtual_stage *s, FILE *out)
+{
+    char skipped[32] = "";
+    if (s->outcome != TRP_OUTCOME_SUCCEEDED || !(s->given_up || s->skipped))
+        return;
+    if (s->skipped)
+        snprintf(skipped, sizeof skipped, ", %u skipped", s->skipped);
+    fprintf(out, "\nstage %s succeeded: %u of %u tasks given up%s\n", s->name,
+            s->given_up, s->ntasks, skipped);
+}
+
 static int print_run(const struct trp_virtual_play *p, FILE *out, trp_error *err)
 {
     const struct trp_virtual_result *r = &p->result;
@@ -149,6 +161,8 @@ static int print_run(const struct trp_virtual_play *p, FILE *out, trp_error *err
             p->policy, (unsigned long long)p->seed, (unsigned long long)r->tasks,
             r->executors, r->most_executors, r->lost, r->jobs);
     int rc = print_stages(r, out, err);
+    for (uint32_t i = 0; i < r->nstages; i++)
+        print_losses(&r->stages[i], out);
     for (uint32_t i = 0; i < r->nstages; i++)
         if (r->stages[i].why && *r->stages[i].why)
             fprintf(out, "\nstage %s %s: %s\n", r->stages[i].name,
@@ -211,6 +225,7 @@ static void put_stage(struct trp_buf *b, const struct trp_virtual_result *r,
     append_text(b, ", \"task_wait_mean\": %.6f, \"attempts\": %llu, \"failures\": %llu",
                 mean_wait(s), (unsigned long long)s->attempts,
                 (unsigned long long)s->failures);
+    append_text(b, ", \"given_up\": %u, \"skipped\": %u", s->given_up, s->skipped);
     append_text(b, ", \"task\": {\"median\": %.6f, \"p95\": %.6f, \"max\": %.6f}",
                 (double)trp_durations_quantile(&s->ran, 500) / 1e9,
                 (double)trp_durations_quantile(&s->ran, 950) / 1e9,

@@ -12,6 +12,7 @@
  *                  "tasks": 10, "ranks": 0, "ready": 600.0, "first": 630.0,
  *                  "end": 700.0, "queue_wait": 30.0, "run": 70.0,
  *                  "task_wait_mean": 35.1, "attempts": 10, "failures": 0,
+ *                  "given_up": 0, "skipped": 0,
  *                  "task": {"median": 20.0, "p95": 30.0, "max": 31.0},
  *                  "held": {…}, "used": {…}, "why": null}]}
  *

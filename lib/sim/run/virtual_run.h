@@ -40,6 +40,7 @@ struct trp_virtual_stage {
     char *why;                 /* it failed, or NULL */
     int64_t ready, first, end; /* ns since the run was submitted; -1: never */
     uint64_t attempts, failures;
+    uint32_t given_up, skipped; /* tasks */
     double wait;              /* of first attempts, from ready to start: seconds, sum */
     uint64_t waited;          /* how many */
     struct trp_durations ran; /* attempts that succeeded */
