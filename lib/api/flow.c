@@ -88,8 +88,25 @@ static int end_sample(struct trp_flow *f, const trp_batch *in)
     return 0;
 }
 
+/* To copy it would only be slow: the pages that it is read from have to make room for
+ * the copy until that is killed for memory. */
+static int refuse_copy(struct trp_flow *f, const trp_batch *in)
+{
+    return trp_flow_fail(f, TRP_ELIMIT,
+                         "trp_group_by_key: the values of one key take %llu MiB, more "
+                         "than a task has memory for, and cannot be copied as one "
+                         "record; take them apart by a function right behind, use "
+                         "trp_combine_by_key, or give the executor more memory",
+                         (unsigned long long)(trp_batch_size(in) >> 20));
+}
+
 static int end_take(struct trp_flow *f, const trp_batch *in)
 {
+    const enum trp_end_kind kind = f->chain->kind;
+    const bool copies = kind == TRP_DO_COLLECT || kind == TRP_DO_REDUCE ||
+                        kind == TRP_DO_CHECKPOINT || kind == TRP_DO_SHUFFLE;
+    if (f->mapped && in->values == f->mapped && copies)
+        return refuse_copy(f, in);
     f->ret->records_out += in->count;
     switch (f->chain->kind) {
     case TRP_DO_COLLECT:

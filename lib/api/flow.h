@@ -59,6 +59,7 @@ struct trp_flow {
     struct trp_buf pack;             /* a record's key as lib/data takes it */
     uint64_t dealt;                  /* trp_repartition: the next partition */
     trp_writer group[TRP_SIDES_MAX]; /* values of one key */
+    const void *mapped; /* a group that memory does not hold, on its way; NULL: none */
     struct trp_sample sample;
     uint64_t records; /* read so far, from outside or of map outputs */
     bool made_here;   /* what the source's writer holds was made of map outputs */

@@ -433,9 +433,9 @@ trp_dataset *trp_combine_by_key(trp_dataset *d, trp_combine f, const void *arg,
                                 size_t arg_size, uint32_t partitions);
 /* One record for each key: the key and all of its values, to be taken apart with
  * trp_group and trp_group_next. Of a group that memory does not hold the values are in a
- * file, mapped: take it apart where it is made, by a function right behind; what copies
- * it (another wide operation, trp_collect, trp_checkpoint) needs memory for all of it,
- * and trp_persist does not keep it. Where values shall become one, trp_combine_by_key
+ * file, mapped: take it apart where it is made, by a function right behind. What would
+ * copy it (another wide operation, trp_collect, trp_checkpoint) fails and says
+ * so, and trp_persist does not keep it. Where values shall become one, trp_combine_by_key
  * moves less. */
 trp_dataset *trp_group_by_key(trp_dataset *d, uint32_t partitions);
 

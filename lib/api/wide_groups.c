@@ -110,7 +110,10 @@ static int emit_file(struct trp_flow *f, const trp_writer *key, trp_overflow *fi
     f->ret->data.spilled_bytes += trp_overflow_size(file);
     if (trp_overflow_map(file, &all, &err) < 0)
         return failed(f, &err);
-    return emit_value(f, key, all, (size_t)trp_overflow_size(file));
+    f->mapped = all;
+    int rc = emit_value(f, key, all, (size_t)trp_overflow_size(file));
+    f->mapped = NULL;
+    return rc;
 }
 
 int trp_flow_groups(struct trp_flow *f, struct trp_wide_side *s)
