@@ -3,9 +3,9 @@
 # its own, so that nobody else's ports are met.
 load drill.bash
 
-# flooded NAME HELD: a run, with a flood of 4 s from 0.4 s on, a third of whose
-# connections stay for HELD seconds more. NAME.status has its exit status, NAME.out what
-# it said.
+# flooded NAME HELD WORD…: a run of that, with a flood of 4 s from 0.4 s on, a third of
+# whose connections stay for HELD seconds more. NAME.status has its exit status, NAME.out
+# what it said.
 flooded() {
     local own=-n
     [ "$(id -u)" = 0 ] || own=-rn
@@ -15,11 +15,11 @@ flooded() {
         other="setpriv --reuid=nobody --regid=nogroup --clear-groups"
         $other true 2>/dev/null || other=
         (sleep 0.4; exec $other perl - 4 "$2") <"$3" >"$1.flood" 2>&1 &
-        timeout -s KILL 50 troupe run --local=4 --set comm.start_timeout=6s \
-            --run-name "$1" p.yaml >"$1.out" 2>&1
+        timeout -s KILL "$4" troupe run --local=4 --set comm.start_timeout=6s \
+            --run-name "$1" "${@:5}" >"$1.out" 2>&1
         echo "$? after $SECONDS s" >"$1.status"
         kill $! 2>/dev/null
-    ' - "$1" "$2" "$TROUPE_SOURCE/tests/mpi/flood.perl" 3>&-
+    ' - "$1" "$2" "$TROUPE_SOURCE/tests/mpi/flood.perl" "${patience:-50}" "${@:3}" 3>&-
 }
 
 # well_ended NAME: it succeeded, or, where MPI is used, ended with 4 and said why.
@@ -48,10 +48,35 @@ Y
     others_folder # what a run has in folders for files that do not last
     export TROUPE_SCRATCH=$d TMPDIR=$d
     for held in 0 60; do
-        for i in {1..10}; do flooded "held$held-$i" $held & done
+        for i in {1..10}; do flooded "held$held-$i" $held p.yaml & done
         wait
     done
     for run in held{0,60}-{1..10}; do well_ended $run; done
+    nothing_left 10
+    [ -z "$(ls -A "$d")" ] || { find "$d"; false; }
+}
+
+# Every block is fetched from a block server, for as long as the flood lasts.
+@test "records between stages are right while another user floods the ports of block servers" {
+    unshare -n true 2>/dev/null || unshare -rn true || skip "no network of one's own here"
+    others_folder
+    export TROUPE_SCRATCH=$d TMPDIR=$d TROUPE_OPT_shuffle_readHostLocalDisk=false
+    local held run good=0 patience=120
+    for held in 0 60; do
+        flooded "shuffle$held" $held --set events.tasks=all -- "$programs/flooded" 5000 100 &
+    done
+    wait
+    for run in shuffle0 shuffle60; do
+        well_ended $run
+        grep -q '^0 ' $run.status || continue
+        good=$((good + 1))
+        grep '^rounds: ' $run.out
+        [[ "$(grep -c '^round [0-9]*: right$' $run.out)" -ge 2 ]]
+        run ! grep 'round [0-9]*: wrong' $run.out
+        [ "$(events $run | grep -o '"Remote Bytes Read":[1-9]' | wc -l)" -ge 10 ]
+        run ! grep '"Local Bytes Read":[1-9]' troupe-runs/$run/events.jsonl
+    done
+    [ "${TROUPE_OPT_comm_transport:-}" != socket ] || [ $good = 2 ]
     nothing_left 10
     [ -z "$(ls -A "$d")" ] || { find "$d"; false; }
 }
