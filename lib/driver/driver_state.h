@@ -234,6 +234,7 @@ struct trp_driver {
     uint32_t noutputs;
     bool over;                    /* executors are told that the run is */
     struct trp_driver_kept *kept; /* by dataset */
+    bool disk_full_told;          /* of an executor that keeps partitions: the first */
     uint32_t kept_cap;
     char fetch_text[512];         /* of the end that is taken */
     struct trp_event_fetch fetch; /* the same: what could not be fetched */

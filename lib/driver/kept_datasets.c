@@ -7,6 +7,7 @@
  */
 #include "driver/kept_datasets.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,13 +146,31 @@ void trp_driver_kept_free(trp_driver *d)
     free(d->kept);
 }
 
+/* Nothing is wrong but that it takes longer. */
+static void tell_problem(trp_driver *d, const struct trp_executor_record *x,
+                         uint32_t problem)
+{
+    char line[TRP_ERROR_TEXT];
+    snprintf(line, sizeof line,
+             "executor %u%s%s: the disk takes no more kept partitions: %s; those that "
+             "memory has no room for are computed again",
+             x->id.n, x->host ? " on " : "", x->host ? x->host : "",
+             strerror((int)problem));
+    trp_event_message(d->log, "warning", line, trp_driver_wall(d, d->now));
+    if (!d->disk_full_told)
+        trp_progress_line(d->progress, d->now, line);
+    d->disk_full_told = true;
+}
+
 int trp_driver_on_blocks(trp_driver *d, struct trp_executor_record *x,
                          const uint8_t *data, size_t size)
 {
     struct trp_view v;
     struct trp_block_state s;
-    uint32_t count;
-    int rc = trp_blocks_open(data, size, &v, &count);
+    uint32_t problem, count;
+    int rc = trp_blocks_open(data, size, &v, &problem, &count);
+    if (rc == 0 && problem)
+        tell_problem(d, x, problem);
     while (rc == 0 && (rc = trp_blocks_next(&v, &s)) > 0) {
         if (s.dataset >= d->ndatasets)
             return TRP_EPROTO;

@@ -51,33 +51,33 @@ void trp_executor_fail(trp_executor *e, const char *fmt, ...)
 
 /* ---- ends ------------------------------------------------------------------------ */
 
-/* Once: nothing is wrong but that it takes longer. */
-static void tell_problem(trp_executor *e)
+/* Why the disk took no more, to be told once; 0: there is nothing to tell. */
+static int problem_of_blocks(trp_executor *e)
 {
     int problem = trp_block_store_problem(e->blocks);
     if (!problem || e->blocks_told)
-        return;
+        return 0;
     e->blocks_told = true;
     fprintf(stderr,
-            "troupe: executor %u: kept partitions cannot be written to %s: %s; those "
-            "that memory has no room for are computed anew\n",
+            "troupe: executor %u: kept partitions cannot be written to %s: %s\n",
             e->shape.id, e->shape.scratch[0] ? e->shape.scratch : "the disk",
             strerror(problem));
+    return problem;
 }
 
 /* What has become of kept partitions is told before the ends of who did it. */
 static void send_blocks(trp_executor *e)
 {
-    uint32_t n;
+    uint32_t n = 0;
     struct trp_block_update *v;
     struct trp_buf b = {0};
     if (!trp_block_store_news(e->blocks))
         return;
-    tell_problem(e);
+    const int problem = problem_of_blocks(e);
     v = trp_block_store_updates(e->blocks, &n);
-    if (!v)
+    if (!v && !problem)
         return;
-    trp_blocks_begin(&b, n);
+    trp_blocks_begin(&b, (uint32_t)problem, n);
     for (uint32_t i = 0; i < n; i++)
         trp_block_state_put(&b,
                             &(struct trp_block_state){.dataset = v[i].key.dataset,

@@ -4,9 +4,10 @@
 
 enum { STATE_SIZE = 34 };
 
-void trp_blocks_begin(struct trp_buf *b, uint32_t count)
+void trp_blocks_begin(struct trp_buf *b, uint32_t problem, uint32_t count)
 {
     trp_put_u8(b, TRP_MSG_BLOCKS);
+    trp_put_u32(b, problem);
     trp_put_u32(b, count);
 }
 
@@ -22,15 +23,17 @@ void trp_block_state_put(struct trp_buf *b, const struct trp_block_state *s)
 }
 
 int trp_blocks_open(const void *p, size_t n, struct trp_view *ret_v,
-                    uint32_t *ret_count)
+                    uint32_t *ret_problem, uint32_t *ret_count)
 {
     struct trp_view v = trp_view_of(p, n);
     uint8_t kind = trp_get_u8(&v);
+    uint32_t problem = trp_get_u32(&v);
     uint32_t count = trp_get_count(&v, STATE_SIZE);
     if (v.bad || kind != TRP_MSG_BLOCKS ||
         (uint64_t)(v.end - v.at) != (uint64_t)count * STATE_SIZE)
         return TRP_EPROTO;
     *ret_v = v;
+    *ret_problem = problem;
     *ret_count = count;
     return 0;
 }

@@ -25,12 +25,13 @@ struct trp_block_state {
     uint64_t memory, disk; /* bytes */
 };
 
-/* Begun with how many follow; then as many trp_block_state_put. */
-void trp_blocks_begin(struct trp_buf *b, uint32_t count);
+/* Begun with how many follow; then as many trp_block_state_put. `problem`: the errno with
+ * which the disk refused one, 0: none. */
+void trp_blocks_begin(struct trp_buf *b, uint32_t problem, uint32_t count);
 void trp_block_state_put(struct trp_buf *b, const struct trp_block_state *s);
 /* _open on the whole message, then _next until 0 (end). TRP_EPROTO. */
 int trp_blocks_open(const void *p, size_t n, struct trp_view *ret_v,
-                    uint32_t *ret_count);
+                    uint32_t *ret_problem, uint32_t *ret_count);
 int trp_blocks_next(struct trp_view *v, struct trp_block_state *ret);
 
 void trp_unpersist_put(struct trp_buf *b, uint32_t dataset);

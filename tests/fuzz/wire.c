@@ -297,11 +297,11 @@ static int take_blocks(const uint8_t *data, size_t size)
     struct trp_buf b = {0};
     struct trp_view v;
     struct trp_block_state s;
-    uint32_t count;
-    int rc = trp_blocks_open(data, size, &v, &count);
+    uint32_t problem, count;
+    int rc = trp_blocks_open(data, size, &v, &problem, &count);
     if (rc < 0)
         return rc;
-    trp_blocks_begin(&b, count);
+    trp_blocks_begin(&b, problem, count);
     while ((rc = trp_blocks_next(&v, &s)) > 0)
         trp_block_state_put(&b, &s);
     if (rc == 0)

@@ -3,11 +3,12 @@
 # sizes, and by a disk that is full.
 load drill.bash
 
+quiet=(--quiet)
 # hostile MEMORY WORDS…: with two executors of one core and so much memory.
 hostile() {
     local memory=$1
     shift
-    timeout 200 troupe run --quiet --run-name r --local=2 --set=executor.cores=1 \
+    timeout 200 troupe run "${quiet[@]}" --run-name r --local=2 --set=executor.cores=1 \
         --set=executor.memory="$memory" --set=dynamicAllocation.maxExecutors=2 \
         --set=events.tasks=all -- "$programs/hostile" "$@"
 }
@@ -109,4 +110,21 @@ limited() {
     [[ $status = 1 || $status = 4 ]]
     grep -q 'No space left on device' out
     [ "$left" -lt 2000 ]
+}
+
+@test "a full disk under kept partitions is told, and what has no room is computed again" {
+    [ "$(id -u)" = 0 ] || skip "needs root for a small file system"
+    mkdir small && mount -t tmpfs -o size=20m tmpfs small || skip "mount is not permitted"
+    cd small
+    status=0
+    quiet=()
+    hostile 64m kept 600000 8 >../out 2>&1 || status=$?
+    cat ../out
+    events r | grep -o '"Text":"executor [0-9]* on .*: the disk takes no more kept partitions: No space left on device;' | head -1 >../told
+    cd ..
+    wait_until 5 umount small
+    [ $status = 0 ]
+    grep -qx "600000 records, 600000 in order" out
+    [ -s told ]
+    [ "$(grep -c 'the disk takes no more kept partitions: No space left on device' out)" = 1 ]
 }

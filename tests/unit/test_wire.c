@@ -315,7 +315,7 @@ static int take_synced(const void *p, size_t n)
 
 static void put_blocks(struct trp_buf *b)
 {
-    trp_blocks_begin(b, 2);
+    trp_blocks_begin(b, 28, 2);
     trp_block_state_put(b, &(struct trp_block_state){.dataset = 3,
                                                      .partition = 70000,
                                                      .attempt = {UINT64_MAX},
@@ -330,8 +330,8 @@ static int take_blocks(const void *p, size_t n)
 {
     struct trp_view v;
     struct trp_block_state s;
-    uint32_t count, got = 0;
-    int rc = trp_blocks_open(p, n, &v, &count);
+    uint32_t problem, count, got = 0;
+    int rc = trp_blocks_open(p, n, &v, &problem, &count);
     while (rc == 0 && (rc = trp_blocks_next(&v, &s)) > 0) {
         got++;
         rc = 0;
@@ -552,9 +552,10 @@ static void what_executors_keep_comes_back(void)
     struct trp_buf b = {0};
     struct trp_view v;
     struct trp_block_state s;
-    uint32_t n;
+    uint32_t n, problem;
     put_blocks(&b);
-    g_assert_cmpint(trp_blocks_open(b.data, b.size, &v, &n), ==, 0);
+    g_assert_cmpint(trp_blocks_open(b.data, b.size, &v, &problem, &n), ==, 0);
+    g_assert_cmpuint(problem, ==, 28);
     g_assert_cmpuint(n, ==, 2);
     g_assert_cmpint(trp_blocks_next(&v, &s), ==, 1);
     g_assert_cmpuint(s.dataset, ==, 3);

@@ -9,6 +9,7 @@
  *     hostile join N PARTITIONS       three records and N of 100 bytes, all of one key, joined
  *     hostile group N PARTITIONS      N records of 100 bytes and one key, in a group
  *     hostile cogroup N PARTITIONS    the same, beside three of that key
+ *     hostile kept N PARTITIONS       N records of 100 bytes, kept on the disk, read twice
  *
  * Prints what came of it.
  */
@@ -220,6 +221,13 @@ int main(int argc, char **argv)
         d = trp_cogroup(few, d, right_in_order, NULL, 0, partitions);
         rc = trp_count(d, &count);
         rc = rc ? rc : sum_of(d, &good);
+    } else if (strcmp(what, "kept") == 0) {
+        trp_dataset *d = trp_range(ctx, 0, n, partitions);
+        d = trp_persist(trp_transform(d, padded, NULL, 0), TRP_DISK_ONLY);
+        rc = trp_count(d, &count);
+        uint64_t again = 0;
+        rc = rc ? rc : trp_count(d, &again);
+        good = (int64_t)again;
     } else if (strcmp(what, "compare") == 0) {
         trp_dataset *d = trp_transform(numbers, keyed, NULL, 0);
         rc = trp_count(trp_sort_by(d, no_order, NULL, 0, partitions), &count);
