@@ -138,11 +138,13 @@ void trp_record_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
     }
     x->here = true;
     d->here++;
+    trp_event_executor_asked(d->log, id, profile, trp_driver_wall(d, d->now));
     int rc = d->cluster->ops->start(
         d->cluster, id, trp_profiles_get(d->profiles, profile), ahead, not_on, &err);
     if (rc == 0)
         return;
     d->here--;
+    trp_event_executor_dropped(d->log, id, trp_driver_wall(d, d->now));
     trp_record_drop(d, x);
     trp_record_refuse(d, id, rc == TRP_ENEVER ? TRP_REFUSED_NEVER : TRP_REFUSED_LATER,
                       err.text);

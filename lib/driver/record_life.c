@@ -292,6 +292,8 @@ static void apply_rule(trp_driver *d, struct trp_executor_record *x,
         x->state = r->next;
     d->up -= (was & TRP_RECORD_JOINED) != 0;
     d->up += (x->state & TRP_RECORD_JOINED) != 0;
+    if (was == TRP_RECORD_COMING && x->state == TRP_RECORD_LOST)
+        trp_event_executor_dropped(d->log, x->id, trp_driver_wall(d, d->now));
     if (r->act)
         r->act(d, x, was, about);
     if (x->state == TRP_RECORD_LOST && !x->here)

@@ -236,6 +236,30 @@ void trp_event_slurm_costs(trp_event_log *l, uint64_t rpcs, uint64_t sruns,
     trp_event_log_put_lines(l, &b);
 }
 
+void trp_event_executor_asked(trp_event_log *l, trp_executor_id e, trp_profile_id p,
+                              int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    TRP_JSON(&b, "{\"Event\":\"TroupeExecutorAsked\"");
+    TRP_JSON_QUOTED(&b, "Executor ID", executor_in_log(l, e).n);
+    TRP_JSON_INT(&b, "Resource Profile Id", p.n);
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_executor_dropped(trp_event_log *l, trp_executor_id e, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    TRP_JSON(&b, "{\"Event\":\"TroupeExecutorDropped\"");
+    TRP_JSON_QUOTED(&b, "Executor ID", executor_in_log(l, e).n);
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
+    trp_event_log_put_lines(l, &b);
+}
+
 void trp_event_executor_added(trp_event_log *l, trp_executor_id e, const char *host,
                               const struct trp_resource_profile *p,
                               const struct trp_resource_addresses *resources,

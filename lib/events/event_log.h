@@ -93,6 +93,12 @@ void trp_event_job_start(trp_event_log *l, const struct trp_event_job *job, int6
 void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s,
                                int64_t at);
 /* `p`: for the seconds held, and how many devices it has; `resources`: their addresses. */
+/* An executor is asked for: TroupeExecutorAsked, {"Executor ID":…,"Resource Profile
+ * Id":…,"Timestamp":…}; and it never came: TroupeExecutorDropped, {"Executor ID":…,
+ * "Timestamp":…}. */
+void trp_event_executor_asked(trp_event_log *l, trp_executor_id e, trp_profile_id p,
+                              int64_t at);
+void trp_event_executor_dropped(trp_event_log *l, trp_executor_id e, int64_t at);
 void trp_event_executor_added(trp_event_log *l, trp_executor_id e, const char *host,
                               const struct trp_resource_profile *p,
                               const struct trp_resource_addresses *resources,

@@ -505,6 +505,8 @@ static const struct {
     {"TroupeSlurmCosts",                  on_costs              },
     {"TroupeSlurmJob",                    on_slurm_job          },
     {"TroupeSlurmStep",                   on_slurm_step         },
+    {"TroupeExecutorAsked",               on_time               },
+    {"TroupeExecutorDropped",             on_time               },
     {"TroupeMessage",                     on_time               },
 };
 

@@ -168,3 +168,26 @@ END
     troupe report -o page.html c
     [[ "$(document page.html | json '$d->{alternatives}{why}')" == *"is of a program"* ]]
 }
+
+@test "executors are in the log from when they are asked for, and when they never come" {
+    pipeline <<'END'
+troupe: 1
+name: weather
+profiles: {wide: {executor: {cores: 2}}}
+stages:
+  - {name: first, tasks: 2, retries: {max_failures: 1}, run: "sleep 2; exit 1"}
+  - {name: second, profile: wide, run: "true"}
+END
+    run -1 --separate-stderr troupe run --local=2 --run-name r p.yaml
+    local log=troupe-runs/r/events.jsonl
+    # Two of the default shape came; the wide one, for which there was no room, did not.
+    [ "$(grep -c '"Event":"TroupeExecutorAsked"' "$log")" = 3 ]
+    [ "$(grep -c '"Event":"SparkListenerExecutorAdded"' "$log")" = 2 ]
+    [ "$(grep -c '"Event":"TroupeExecutorDropped"' "$log")" = 1 ]
+    troupe report -o page.html
+    document page.html | json '
+        my %asked = map { $d->{page}{profiles}[$_->{of}]{name} => $_ } @{$d->{page}{series}{asked}};
+        die "not asked for: wide" unless $asked{wide};
+        my ($second) = grep { $_->{name} eq "second" } @{$d->{page}{stages}};
+        die "it did not wait: @{$second->{waits}}" unless $second->{waits}[3] > 1000'
+}

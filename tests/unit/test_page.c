@@ -260,6 +260,30 @@ static void series_add_up_to_what_was_held_and_used(void)
     free_world(w);
 }
 
+/* What never came was asked for all the same, until it was dropped. */
+static void what_never_came_was_asked_for(void)
+{
+    struct world *w = new_world();
+    begin(w, 0, 2);
+    stage(w, 0, "s", 1, "", 0);
+    SAY(w,
+        "{\"Event\":\"TroupeExecutorAsked\",\"Executor ID\":\"4\",\"Resource Profile "
+        "Id\":0,\"Timestamp\":%" PRId64 "}",
+        T0 + 100);
+    SAY(w,
+        "{\"Event\":\"TroupeExecutorDropped\",\"Executor "
+        "ID\":\"4\",\"Timestamp\":%" PRId64 "}",
+        T0 + 600);
+    end(w, 1000);
+    read_page(w);
+    g_assert_cmpfloat_with_epsilon(
+        area(at(w->page, "series/asked/0/v/0")) * 1000.0 / TRP_PAGE_BINS, 2 * 500, 1);
+    g_assert_cmpint(number(w, "stages/0/waits/3"), ==, 500);
+    g_assert_cmpint(number(w, "stages/0/waits/4"), ==, 500);
+    g_assert_cmpuint(json_array_size(at(w->page, "timeline/rows")), ==, 0);
+    free_world(w);
+}
+
 /* ---- size ---- */
 
 static void many(struct world *w, uint32_t executors, uint32_t each, int64_t *ret_ran)
@@ -507,6 +531,7 @@ int main(int argc, char **argv)
 #define TEST(name) g_test_add_func("/page/" #name, name)
     TEST(waits_count_for_what_was_to_be_seen);
     TEST(series_add_up_to_what_was_held_and_used);
+    TEST(what_never_came_was_asked_for);
     TEST(few_tasks_are_there_one_by_one);
     TEST(a_hundred_thousand_tasks_are_less_than_five_megabytes);
     TEST(too_many_executors_are_one_row_a_host);

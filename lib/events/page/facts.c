@@ -331,6 +331,16 @@ static int on_stage_completed(void *context, const json_t *event)
     return 0;
 }
 
+static int on_task_skipped(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    uint32_t place = trp_page_stage_in(f, event);
+    trp_page_at(f, event, "Timestamp");
+    if (place != TRP_NONE)
+        f->stages[place].skipped++;
+    return 0;
+}
+
 /* ---- executors and jobs ---- */
 
 static struct trp_page_executor *executor(struct trp_page_facts *f, const json_t *event)
@@ -416,6 +426,16 @@ static int on_executor_asked(void *context, const json_t *event)
         return TRP_ENOMEM;
     x->asked = trp_page_at(f, event, "Timestamp");
     x->profile = profile_in(f, event);
+    return 0;
+}
+
+static int on_executor_dropped(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    struct trp_page_executor *x = executor(f, event);
+    if (!x)
+        return TRP_ENOMEM;
+    x->gone = trp_page_at(f, event, "Timestamp");
     return 0;
 }
 
@@ -507,8 +527,10 @@ int trp_page_facts_read(const char *file, struct trp_run_records *ret_records,
         {"SparkListenerExecutorRemoved",      on_executor_removed      },
         {"TroupeExecutorRelabelled",          on_executor_relabelled   },
         {"TroupeExecutorAsked",               on_executor_asked        },
+        {"TroupeExecutorDropped",             on_executor_dropped      },
         {"SparkListenerTaskStart",            trp_page_on_task_start   },
         {"SparkListenerTaskEnd",              trp_page_on_task_end     },
+        {"TroupeTaskSkipped",                 on_task_skipped          },
         {"TroupeTaskSummaryBegin",            trp_page_on_summary_begin},
         {"TroupeTaskSummary",                 trp_page_on_summary      },
         {"TroupeSlurmJob",                    on_slurm_job             },

@@ -96,6 +96,7 @@ struct trp_page_stage {
     uint64_t levels[TRP_LEVELS]; /* attempts that succeeded */
     uint64_t failed, killed, copies, lost;
     uint64_t summarised; /* tasks without times */
+    uint64_t skipped;    /* never to run, since others were given up */
 };
 
 /* A stage's attempts that failed in the same words. */

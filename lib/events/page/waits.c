@@ -127,12 +127,13 @@ static void on_stage(struct sweep *s, const struct change *c)
     struct stage *g = &s->stages[c->place];
     const struct state *p = up_to(s, of->profile, c->at);
     nothing_ran(s, c->place, c->at);
+    if (c->kind == STAGE_END && p && g->open && g->left > 0)
+        add_wait(s, c->place, p, g->left); /* they never began */
     g->open = c->kind == SUBMITTED;
     if (g->open && p)
         memcpy(g->sum, p->sum, sizeof g->sum);
-    if (g->open)
-        g->left =
-            of->ntasks > of->summarised ? (int64_t)(of->ntasks - of->summarised) : 0;
+    uint64_t others = of->summarised + of->skipped;
+    g->left = g->open && of->ntasks > others ? (int64_t)(of->ntasks - others) : 0;
 }
 
 static void on_task(struct sweep *s, const struct change *c)

@@ -1,7 +1,8 @@
 /*
  * What the tasks of each stage waited for, from when the stage could run until their
- * first attempts began, by what was to be seen of the executors of its profile: each
- * moment of a task's wait counts for the first of these that holds then.
+ * first attempts began, or the stage ended without them, by what was to be seen of the
+ * executors of its profile: each moment of a task's wait counts for the first of these
+ * that holds then.
  */
 #ifndef TRP_EVENTS_PAGE_WAITS_H
 #define TRP_EVENTS_PAGE_WAITS_H

@@ -64,7 +64,7 @@ function navigates(node, x0, width, more) {
   return {timeAt, dragged: () => drag !== null && drag.moved};
 }
 const KEYS = extra => el('p', {class: 'note keys'}, 'Keys: ',
-  [['←', '→'], ['+', '−'], ['0']].map((k, i) => [k.map(x => [el('kbd', {}, x), ' ']), ['move, ', 'zoom, ', 'all'][i]]), extra,
+  [['←', '→'], ['+', '−'], ['0']].map((k, i) => [k.map(x => [el('kbd', {}, x), ' ']), ['move, ', 'zoom, ', 'all, '][i]]), extra,
   '. Mouse: drag, double click, ', el('kbd', {}, 'Ctrl'), ' + wheel.');
 const zoomButtons = () => [['−', 'Zoom out', () => zoom(1 / .6)], ['+', 'Zoom in', () => zoom(.6)],
   ['◀', 'Earlier', () => pan(-.3)], ['▶', 'Later', () => pan(.3)], ['All', 'Show all of the run', () => show(0, PAGE.length)]]

@@ -211,7 +211,7 @@ function drawTimeline() {
         ctx.fillRect(a, at, b - a, 13);
         ctx.strokeRect(a + .5, at + .5, b - a - 1, 12);
         ctx.fillStyle = colors.text;
-        ctx.fillText(clip(`${j.id}${j.further ? ' additional' : ''}`, 150), a + 4, at + 10);
+        ctx.fillText(clip(`job ${j.id}${j.further ? ', additional' : ''}`, 150), a + 4, at + 10);
       });
     } else if (line.head) {
       ctx.font = '600 12px system-ui, sans-serif';
