@@ -115,8 +115,7 @@ void trp_kept_list_put(const struct trp_kept_lists *k,
     path_of(k, s, part, "", path);
     if (size > TRP_KEPT_LIST_MAX) {
         trp_held_unlink(path, 0);
-        snprintf(why, sizeof why, "it has %zu MiB, %d are kept at most", size >> 20,
-                 TRP_KEPT_LIST_MAX >> 20);
+        snprintf(why, sizeof why, "it has more than %d MiB", TRP_KEPT_LIST_MAX >> 20);
         tell(k, s, why);
         return;
     }

@@ -1,5 +1,6 @@
 /* The tasks of a stage: files, items, lines, tasks; what is refused and where. */
 #include "driver/foreach.h"
+#include "driver/kept_lists.h"
 #include "driver_files.h"
 
 #define HEAD "troupe: 1\nstages:\n  - name: s\n    run: x\n"
@@ -264,6 +265,47 @@ static void products(void)
     files_free(d);
 }
 
+static void hear(void *context, const char *line)
+{
+    g_string_assign(context, line);
+}
+
+/* Of one list: what is kept is taken, a bad one and one that is too large change nothing
+ * or leave nothing. */
+static void kept(void)
+{
+    char *d = files_new();
+    GString *heard = g_string_new("");
+    struct trp_items items = {0};
+    struct trp_kept_lists k = {
+        .run_dir = d, .keeps = true, .say = hear, .say_context = heard};
+    trp_pipeline *p = pipeline_of(HEAD "    foreach: {lines: l}\n");
+    const struct trp_pipeline_stage *s = &p->stages[0];
+    trp_error err;
+    files_put(d, "state/x", "");
+    files_put(d, "l", "one\ntwo\n");
+    p->kept_lists = &k;
+    g_assert_cmpint(trp_foreach_evaluate(p, s, d, &items, &err), ==, 0);
+    trp_items_free(&items);
+    files_put_bytes(d, "l", "\0\n", 2);
+    g_assert_cmpint(trp_foreach_evaluate(p, s, d, &items, &err), ==, TRP_EINVAL);
+    struct trp_kept_lists takes = {.run_dir = d, .takes = true};
+    p->kept_lists = &takes;
+    g_assert_cmpint(trp_foreach_evaluate(p, s, d, &items, &err), ==, 0);
+    g_assert_cmpint(items.ntasks, ==, 2);
+    g_assert_cmpstr(items.item[1].data, ==, "two");
+    trp_items_free(&items);
+    g_assert_cmpstr(heard->str, ==, "");
+    trp_kept_list_put(&k, s, -1, NULL, (size_t)TRP_KEPT_LIST_MAX + 1); /* is not read */
+    trp_kept_lists_settle(&k, s, true);
+    g_assert_nonnull(strstr(heard->str, "stage s: what it works on is not kept"));
+    g_assert_nonnull(strstr(heard->str, ": it has more than 256 MiB"));
+    g_assert_cmpint(trp_foreach_evaluate(p, s, d, &items, &err), ==, TRP_EINVAL);
+    trp_pipeline_free(p);
+    g_string_free(heard, TRUE);
+    files_free(d);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -276,5 +318,6 @@ int main(int argc, char **argv)
     g_test_add_func("/foreach/a row of a table is an item with columns", tables);
     g_test_add_func("/foreach/a million rows", large_table);
     g_test_add_func("/foreach/a product is every combination", products);
+    g_test_add_func("/foreach/a list that is kept is taken as it was", kept);
     return g_test_run();
 }
