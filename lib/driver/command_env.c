@@ -71,15 +71,20 @@ static bool passes(const char *entry)
 
 int trp_environ_clean(char *const *environ, uint32_t n, struct trp_strings *ret)
 {
-    bool in_slurm = false;
+    bool in_slurm = false, has_ras = false;
     int r = 0;
     for (uint32_t i = 0; i < n && r == 0; i++) {
         in_slurm = in_slurm || is_variable(environ[i], "SLURM_JOB_ID");
+        has_ras = has_ras || is_variable(environ[i], "PRTE_MCA_ras");
         if (passes(environ[i]))
             r = trp_strings_add(ret, environ[i]);
     }
     if (r == 0 && in_slurm)
         r = trp_strings_add(ret, "SLURM_OVERLAP=1");
+    /* Open MPI 6's mpirun takes the job's number for an allocation, and fails without
+     * the rest of what Slurm says of one. */
+    if (r == 0 && in_slurm && !has_ras)
+        r = trp_strings_add(ret, "PRTE_MCA_ras=^slurm");
     return r;
 }
 

@@ -17,8 +17,9 @@ enum { TRP_ARGUMENT_MAX = (128 << 10) - 1 }; /* Linux: bytes of one argument */
 
 /* What tasks may see of the environment of `troupe`: without OMPI_* PMIX_* PMI_* (but
  * OMPI_ALLOW_RUN_AS_ROOT*), of SLURM_* SLURM_JOB_ID SLURM_JOB_NAME SLURM_SUBMIT_DIR
- * SLURM_CONF, and SLURM_OVERLAP=1 inside a Slurm job, without what an outer run of ours
- * has set for its own task. */
+ * SLURM_CONF, and inside a Slurm job SLURM_OVERLAP=1 and, unless it is set,
+ * PRTE_MCA_ras=^slurm, so that srun and mpirun work; without what an outer run of ours has
+ * set for its own task. */
 int trp_environ_clean(char *const *environ, uint32_t n, struct trp_strings *ret);
 
 /* The environment of a stage: `clean` with its `env:` and the params. */

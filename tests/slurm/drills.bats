@@ -231,7 +231,7 @@ stages:
     run: |
       touch ran.$TROUPE_TASK.$TROUPE_ATTEMPT
       [ $TROUPE_TASK = 0 ] || { while [ ! -e go ]; do sleep 0.1; done; echo fine; exit; }
-      exec perl -e '$x = "a" x 120_000_000; touch("grown"); sub touch { open F, ">", shift } sleep 1 until -e "go"'
+      exec perl -e '$x .= "a" x 1_000_000 for 1 .. 230; touch("grown"); sub touch { open F, ">", shift } sleep 1 until -e "go"'
 END
     run_on -N1 -n1 -c4 --mem=3000 --
     wait_until 30 test -e grown

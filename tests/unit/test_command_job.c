@@ -57,14 +57,14 @@ static void clean(void)
     for (size_t i = 0; i < G_N_ELEMENTS(from); i++)
         list[i] = g_strdup(from[i]);
     g_assert_cmpint(trp_environ_clean(list, G_N_ELEMENTS(from), &s), ==, 0);
-    same_strings(
-        &s, (const char *const[]){"PATH=/bin", "OMPI_ALLOW_RUN_AS_ROOT=1",
-                                  "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PMIXED=stays",
-                                  "SLURM_JOB_ID=17", "SLURM_JOB_NAME=n",
-                                  "SLURM_SUBMIT_DIR=/d", "SLURM_CONF=/c",
-                                  "SLURMD_NODENAME=stays", "TROUPE_OPT_task_cpus=2",
-                                  "TROUPE_SITE=/s.yaml", "CUDA_VISIBLE_DEVICES=0,1",
-                                  "NL=a\nb", "EMPTY=", "SLURM_OVERLAP=1", NULL});
+    same_strings(&s,
+                 (const char *const[]){
+                     "PATH=/bin", "OMPI_ALLOW_RUN_AS_ROOT=1",
+                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "PMIXED=stays",
+                     "SLURM_JOB_ID=17", "SLURM_JOB_NAME=n", "SLURM_SUBMIT_DIR=/d",
+                     "SLURM_CONF=/c", "SLURMD_NODENAME=stays", "TROUPE_OPT_task_cpus=2",
+                     "TROUPE_SITE=/s.yaml", "CUDA_VISIBLE_DEVICES=0,1", "NL=a\nb",
+                     "EMPTY=", "SLURM_OVERLAP=1", "PRTE_MCA_ras=^slurm", NULL});
     for (size_t i = 0; i < G_N_ELEMENTS(from); i++)
         g_free(list[i]);
 }
@@ -75,6 +75,15 @@ static void outside_slurm(void)
     struct trp_strings s = {0};
     g_assert_cmpint(trp_environ_clean(list, 2, &s), ==, 0);
     same_strings(&s, (const char *const[]){"SLURM_CONF=/c", NULL});
+}
+
+static void own_allocation_of_mpirun(void)
+{
+    char a[] = "SLURM_JOB_ID=7", b[] = "PRTE_MCA_ras=hosts", *list[] = {a, b};
+    struct trp_strings s = {0};
+    g_assert_cmpint(trp_environ_clean(list, 2, &s), ==, 0);
+    same_strings(&s, (const char *const[]){"SLURM_JOB_ID=7", "PRTE_MCA_ras=hosts",
+                                           "SLURM_OVERLAP=1", NULL});
 }
 
 static void stage_environ(void)
@@ -527,6 +536,8 @@ int main(int argc, char **argv)
                     clean);
     g_test_add_func("/command_job/outside Slurm nothing is said of overlap",
                     outside_slurm);
+    g_test_add_func("/command_job/an mpirun that was told of its nodes keeps that",
+                    own_allocation_of_mpirun);
     g_test_add_func("/command_job/env and params come after it", stage_environ);
     g_test_add_func("/command_job/site variables are named once, for what is asked",
                     resource_env);

@@ -66,10 +66,11 @@ start_accounting() {
             mariadbd "${options[@]}" --skip-networking --socket=/run/mysqld/mysqld.sock \
             --pid-file=/run/mysqld/mysqld.pid) \
             </dev/null >>"$folder/log/mariadb.log" 2>&1 &
-        # Its socket is there earlier. The client library of MariaDB 11.8.9 (Debian 13) takes no
-        # answers any more after a connect in vain, and slurmdbd would end.
-        until as_slurm mariadb --no-defaults --socket=/run/mysqld/mysqld.sock -e 'select 1' \
-            >/dev/null 2>&1; do
+        # Its socket is there before it answers, and the database is made before slurmdbd looks
+        # for it: the client library of MariaDB 11.8.9 (Debian 13) takes no answer any more on
+        # a handle that has connected in vain once, and slurmdbd tries again on the same.
+        until as_slurm mariadb --no-defaults --socket=/run/mysqld/mysqld.sock \
+            -e 'create database if not exists slurm_acct_db' >/dev/null 2>&1; do
             [ $SECONDS -lt $until ] ||
                 fail "MariaDB does not start: $(last_words "$folder/log/mariadb.log")"
             sleep 0.05
