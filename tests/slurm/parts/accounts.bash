@@ -61,6 +61,7 @@ start_accounting() {
     if ! host_run head pgrep -x mariadbd >/dev/null; then
         mapfile -t options < <(database_options)
         host_run head install -d -o slurm -g slurm -m 700 /run/mysqld
+        host_run head ln -sfn mysqld /run/mariadbd # where clients of Debian sid look
         host_run head rm -f /run/mysqld/mysqld.sock
         (host_daemon head setpriv --reuid slurm --regid slurm --init-groups \
             mariadbd "${options[@]}" --skip-networking --socket=/run/mysqld/mysqld.sock \
