@@ -196,14 +196,22 @@ void trp_json_updated_block(struct trp_buf *b, const struct trp_event_block *k)
     TRP_JSON(b, "}");
 }
 
+/* There is no such port. A log with port 0, or with none, the History Server does not
+ * open at all. */
+void trp_json_block_manager(struct trp_buf *b, uint32_t executor, const char *host)
+{
+    TRP_JSON(b, "{\"Executor ID\":");
+    trp_json_quoted(b, executor);
+    TRP_JSON_TEXT(b, "Host", host);
+    TRP_JSON(b, ",\"Port\":1}");
+}
+
 void trp_line_block(struct trp_buf *b, const struct trp_event_block *k)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerBlockUpdated\",\"Block Updated Info\":{"
-                "\"Block Manager ID\":{\"Executor ID\":\"");
-    trp_json_int(b, k->executor.n);
-    TRP_JSON(b, "\",\"Host\":");
-    trp_json_text(b, k->host);
-    TRP_JSON(b, ",\"Port\":0},");
+                "\"Block Manager ID\":");
+    trp_json_block_manager(b, k->executor.n, k->host);
+    TRP_JSON(b, ",");
     block_id(b, k);
     TRP_JSON(b, ",");
     block_status(b, k);

@@ -51,6 +51,8 @@ void trp_line_environment(struct trp_buf *b, const char *app_name, const char *a
 void trp_line_profile(struct trp_buf *b, const struct trp_resource_profile *p);
 void trp_line_job_start(struct trp_buf *b, const struct trp_event_job *job, int64_t at,
                         const struct trp_event_stage *stages, uint32_t n);
+/* Spark's BlockManagerId. */
+void trp_json_block_manager(struct trp_buf *b, uint32_t executor, const char *host);
 void trp_line_block(struct trp_buf *b, const struct trp_event_block *block);
 void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s,
                               int64_t at);

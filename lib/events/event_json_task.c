@@ -85,14 +85,10 @@ static void fetch_failed(struct trp_buf *b, const struct trp_task_record *r,
 {
     const struct trp_task_fetch *f = r->fetch;
     TRP_JSON(b, "\"FetchFailed\",\"Block Manager Address\":");
-    if (f->executor == TRP_NONE) {
+    if (f->executor == TRP_NONE)
         TRP_JSON(b, "null");
-    } else {
-        TRP_JSON(b, "{\"Executor ID\":");
-        executor_id(b, f->executor);
-        TRP_JSON_TEXT(b, "Host", f->host);
-        TRP_JSON(b, ",\"Port\":0}");
-    }
+    else
+        trp_json_block_manager(b, f->executor, f->host);
     TRP_JSON_INT(b, "Shuffle ID", f->shuffle);
     TRP_JSON_INT(b, "Map ID", f->map_id);
     TRP_JSON_INT(b, "Map Index", f->map_index);

@@ -124,7 +124,7 @@ damaged() {
     goes_on
     [ "$(row "$map" <summary)" = "7 8 0" ]
     grep -q "stage save trp_reduce_by_key → print is run again: .*output of map 2 " err
-    events r | grep -q '"Reason":"FetchFailed","Block Manager Address":{"Executor ID":"[0-9]*","Host":"[^"]*","Port":0},"Shuffle ID":0,"Map ID":[0-9]*,"Map Index":2,"Reduce ID":[0-9]*,"Message":"'
+    events r | grep -q '"Reason":"FetchFailed","Block Manager Address":{"Executor ID":"[0-9]*","Host":"[^"]*","Port":1},"Shuffle ID":0,"Map ID":[0-9]*,"Map Index":2,"Reduce ID":[0-9]*,"Message":"'
     # task 2, twice; no other
     [ "$(done_tasks | grep '"Stage ID":0,' |
         grep -o '"Index":[0-9]*' | sort | uniq -c | awk '$1 > 1 { print $2, $1 }')" = '"Index":2 2' ]

@@ -321,6 +321,14 @@ static void history_profile(json_t *j)
     }
 }
 
+/* What BlockManagerId's constructor refuses, the same. */
+static void history_block(json_t *j)
+{
+    json_t *from = at(j, "Block Updated Info/Block Manager ID");
+    if (json_integer_value(at(from, "Port")) <= 0)
+        g_error("wanted a port above 0, got %s", json_dumps(from, JSON_COMPACT));
+}
+
 static void history_event(struct history *h, json_t *j)
 {
     static const struct {
@@ -341,6 +349,8 @@ static void history_event(struct history *h, json_t *j)
     const char *event = event_of(j);
     if (g_str_equal(event, "SparkListenerResourceProfileAdded"))
         history_profile(j);
+    if (g_str_equal(event, "SparkListenerBlockUpdated"))
+        history_block(j);
     if (g_str_equal(event, "SparkListenerApplicationStart")) {
         h->starts++;
         if (h->app_id)
@@ -449,6 +459,31 @@ static void a_start_that_died_is_ended(void)
     g_assert_cmpint(json_integer_value(at(killed, "Task Info/Finish Time")), <,
                     (START + 9000 * MS) / MS);
     g_assert_cmpuint(count(v, "SparkListenerExecutorRemoved"), ==, 2);
+    g_ptr_array_unref(v);
+    free_world(w);
+}
+
+static void history_reads_blocks(void)
+{
+    struct world *w = new_world();
+    const struct trp_event_block block = {.executor = {0},
+                                          .host = "n1",
+                                          .dataset = 3,
+                                          .partition = 7,
+                                          .attempt = {UINT64_MAX},
+                                          .level = 1,
+                                          .there = true,
+                                          .memory = 100};
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "solve", 0);
+    trp_event_block(w->log, &block, START + 3 * MS);
+    end_run(w);
+    GPtrArray *v = lines_of(w);
+    opens_in_history(v, 1);
+    json_t *j = nth(v, "SparkListenerBlockUpdated", 0);
+    g_assert_cmpstr(text_at(j, "Block Updated Info/Block Manager ID/Executor ID"), ==,
+                    "0");
+    g_assert_cmpstr(text_at(j, "Block Updated Info/Block ID"), ==, "rdd_3_7");
     g_ptr_array_unref(v);
     free_world(w);
 }
@@ -967,6 +1002,8 @@ int main(int argc, char **argv)
                     a_start_that_died_is_ended);
     g_test_add_func("/event_log/the History Server reads all amounts of tasks",
                     history_reads_all_amounts);
+    g_test_add_func("/event_log/the History Server reads blocks that are kept",
+                    history_reads_blocks);
     g_test_add_func("/event_log/lines arrive without the log being ended",
                     lines_arrive_by_themselves);
     g_test_add_func("/event_log/a gang runs on the driver, a skipped stage never began",
