@@ -70,16 +70,16 @@ static const char *loss_text(const struct trp_executor_record *x, enum trp_loss 
     return x->cause ? x->cause : "its connection closed: it died, or was cut off";
 }
 
-/* Tells event log and engine. */
+/* Tells engine and event log. The log has the ends of its attempts first, by what the
+ * engine says of them: Spark's readers do not count those of an executor that is gone. */
 static void tell_loss(trp_driver *d, struct trp_executor_record *x,
                       enum trp_record_state was, enum trp_loss reason)
 {
     char buf[160];
+    const trp_executor_id id = x->id;
+    const int64_t now = d->now;
+    char *text = strdup(loss_text(x, reason, buf, sizeof(buf)));
     trp_driver_serves_no_more(d, x);
-    if (was & TRP_RECORD_JOINED)
-        trp_event_executor_removed(d->log, x->id,
-                                   loss_text(x, reason, buf, sizeof(buf)),
-                                   trp_driver_wall(d, d->now));
     struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_LOST,
         .lost = {.executor = x->id,
@@ -96,6 +96,10 @@ static void tell_loss(trp_driver *d, struct trp_executor_record *x,
     d->ended = x->last_words.has_culprit ? &end : NULL;
     trp_driver_step(d, &ev);
     d->ended = NULL;
+    if (was & TRP_RECORD_JOINED)
+        trp_event_executor_removed(d->log, id, text ? text : "",
+                                   trp_driver_wall(d, now));
+    free(text);
 }
 
 /* What functions print is in their executor's log, to be found where a user looks for
