@@ -27,6 +27,7 @@ struct report {
     bool json, sacct, all;
     struct trp_run_records runs;
     struct trp_page_facts facts; /* for the page */
+    struct trp_run_parts parts;  /* with --json */
     struct trp_sacct rows;
 };
 
@@ -115,7 +116,9 @@ static int print_one(const struct report *r, uint32_t i, bool compare, json_t *s
     if (compare && trp_account_make(now, &r->rows, &a) < 0)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (r->json || r->page) {
-        json_array_append_new(starts, trp_report_json(now, compare ? &a : NULL));
+        json_array_append_new(starts,
+                              trp_report_json(now, compare ? &a : NULL,
+                                              r->parts.n ? r->parts.v[i] : NULL));
     } else {
         print_head(r, i);
         bool live = !now->complete && strcmp(state_word(r, i), "running") == 0;
@@ -186,8 +189,9 @@ static int report(struct report *r, trp_error *err)
     trp_error why;
     int code = find_log(r, err), asked = 0;
     if (code == 0)
-        code = r->page ? trp_page_facts_read(r->events, &r->runs, &r->facts, err)
-                       : trp_run_records_read(r->events, &r->runs, err);
+        code = r->page   ? trp_page_facts_read(r->events, &r->runs, &r->facts, err)
+               : r->json ? trp_run_parts_read(r->events, &r->runs, &r->parts, err)
+                         : trp_run_records_read(r->events, &r->runs, err);
     if (code < 0)
         return code;
     if (r->sacct && !had_jobs(&r->runs))
@@ -251,6 +255,7 @@ int trp_launcher_report(int argc, char **argv)
     free(r->folder);
     free(r->events);
     trp_page_facts_free(&r->facts);
+    trp_run_parts_free(&r->parts);
     trp_run_records_free(&r->runs);
     trp_sacct_free(&r->rows);
     int printed = trp_launcher_printed(0);

@@ -26,13 +26,16 @@ static json_t *seconds(const struct trp_statistics *s, const struct trp_seconds 
 /* Bytes, and numbers of partitions. */
 static json_t *data(const struct trp_data_bytes *d)
 {
-    return json_pack("{s:{s:I, s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I, s:I}}",
-                     "shuffled", "written", (json_int_t)d->written, "read",
-                     (json_int_t)d->read, "local", (json_int_t)(d->read - d->remote),
-                     "remote", (json_int_t)d->remote, "spilled", (json_int_t)d->spilled,
-                     "kept", "memory", (json_int_t)d->kept_memory, "disk",
-                     (json_int_t)d->kept_disk, "read", (json_int_t)d->cached, "hits",
-                     (json_int_t)d->hits, "misses", (json_int_t)d->misses);
+    return json_pack("{s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}, "
+                     "s:{s:I, s:I, s:I, s:I, s:I}}",
+                     "shuffled", "records_written", (json_int_t)d->records_written,
+                     "records_read", (json_int_t)d->records_read, "written",
+                     (json_int_t)d->written, "read", (json_int_t)d->read, "local",
+                     (json_int_t)(d->read - d->remote), "remote", (json_int_t)d->remote,
+                     "spilled", (json_int_t)d->spilled, "kept", "memory",
+                     (json_int_t)d->kept_memory, "disk", (json_int_t)d->kept_disk,
+                     "read", (json_int_t)d->cached, "hits", (json_int_t)d->hits,
+                     "misses", (json_int_t)d->misses);
 }
 
 static json_t *stage(const struct trp_statistics *s,
@@ -43,9 +46,9 @@ static json_t *stage(const struct trp_statistics *s,
         submitted ? (st->ended > 0 ? st->ended : s->last) - st->submitted : 0;
     const struct trp_durations *d = &st->durations;
     return json_pack(
-        "{s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, s:f, "
-        "s:o}",
-        "name", text_or_null(st->name), "profile",
+        "{s:I, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, "
+        "s:f, s:o}",
+        "id", (json_int_t)st->stage.n, "name", text_or_null(st->name), "profile",
         text_or_null(profile_of(s, st->profile)), "outcome",
         st->outcome == TRP_OUTCOME_RUNNING && !submitted
             ? "not run"
@@ -61,12 +64,29 @@ static json_t *stage(const struct trp_statistics *s,
         "node_seconds", trp_statistics_node_seconds(s, st), "data", data(&st->data));
 }
 
-static json_t *stages(const struct trp_statistics *s)
+static json_t *stages(const struct trp_statistics *s, const struct trp_run_part *p)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < s->nstages; i++)
-        if (s->stages[i])
-            json_array_append_new(list, stage(s, s->stages[i]));
+    for (uint32_t i = 0; i < s->nstages; i++) {
+        if (!s->stages[i])
+            continue;
+        json_t *o = stage(s, s->stages[i]);
+        if (p)
+            json_object_set_new(o, "tries", trp_report_tries(p, i));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+/* What tasks have added up. */
+static json_t *accumulated(const struct trp_statistics *s)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < s->naccumulated; i++)
+        json_array_append_new(list, json_pack("{s:I, s:s, s:I}", "id",
+                                              (json_int_t)s->accumulated[i].id, "name",
+                                              s->accumulated[i].name, "value",
+                                              (json_int_t)s->accumulated[i].value));
     return list;
 }
 
@@ -176,22 +196,28 @@ static json_t *account(const struct trp_run_record *r, const struct trp_account 
                      (json_int_t)a->never, "open", (json_int_t)a->open);
 }
 
-json_t *trp_report_json(struct trp_run_record *r, const struct trp_account *a)
+json_t *trp_report_json(struct trp_run_record *r, const struct trp_account *a,
+                        const struct trp_run_part *p)
 {
     trp_statistics_settle(&r->statistics);
-    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                     text_or_null(r->app_name), "started",
-                     (json_int_t)(r->started / 1000000), "exit",
-                     r->complete ? json_integer(r->exit_status) : json_null(), "stages",
-                     stages(&r->statistics), "total", total(&r->statistics), "given_up",
-                     given_up(r, false), "skipped", given_up(r, true), "jobs", jobs(r),
-                     "sacct", a ? account(r, a) : json_null());
+    json_t *o = json_pack(
+        "{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+        text_or_null(r->app_name), "started", (json_int_t)(r->started / 1000000),
+        "ended", r->complete ? json_integer(r->statistics.last / 1000000) : json_null(),
+        "exit", r->complete ? json_integer(r->exit_status) : json_null(), "stages",
+        stages(&r->statistics, p), "total", total(&r->statistics), "given_up",
+        given_up(r, false), "skipped", given_up(r, true), "jobs", jobs(r),
+        "accumulated", accumulated(&r->statistics), "sacct",
+        a ? account(r, a) : json_null());
+    if (p)
+        trp_report_put_parts(o, p);
+    return o;
 }
 
 json_t *trp_report_document(const char *events, const struct trp_run_records *runs)
 {
     json_t *starts = json_array();
     for (uint32_t i = 0; i < runs->n; i++)
-        json_array_append_new(starts, trp_report_json(runs->v[i], NULL));
+        json_array_append_new(starts, trp_report_json(runs->v[i], NULL, NULL));
     return json_pack("{s:s, s:o}", "events", events, "starts", starts);
 }

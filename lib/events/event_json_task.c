@@ -314,7 +314,9 @@ void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics 
     TRP_JSON_INT(b, "Records Written", u->records_out);
     TRP_JSON_INT(b, "Shuffle Bytes Read", u->data.read);
     TRP_JSON_INT(b, "Shuffle Remote Bytes Read", u->data.remote);
+    TRP_JSON_INT(b, "Shuffle Records Read", u->data.records_read);
     TRP_JSON_INT(b, "Shuffle Bytes Written", u->data.written);
+    TRP_JSON_INT(b, "Shuffle Records Written", u->data.records_written);
     TRP_JSON_INT(b, "Disk Bytes Spilled", u->data.spilled);
     TRP_JSON_INT(b, "Cache Hits", u->data.hits);
     TRP_JSON_INT(b, "Cache Misses", u->data.misses);

@@ -90,6 +90,8 @@ static struct trp_end_data data_of(const json_t *use)
         .remote_bytes = bytes_of(read, "Remote Bytes Read"),
         .written_bytes = bytes_of(write, "Shuffle Bytes Written"),
         .spilled_bytes = bytes_of(use, "Disk Bytes Spilled"),
+        .read_records = bytes_of(read, "Total Records Read"),
+        .written_records = bytes_of(write, "Shuffle Records Written"),
         .cache_hits = bytes_of(cache, "Hits"),
         .cache_misses = bytes_of(cache, "Misses"),
         .cache_bytes = bytes_of(cache, "Bytes Read"),
@@ -243,6 +245,8 @@ int trp_record_summary(struct trp_record_reader *r, const json_t *event)
     s->data.remote += bytes_of(event, "Shuffle Remote Bytes Read");
     s->data.written += bytes_of(event, "Shuffle Bytes Written");
     s->data.spilled += bytes_of(event, "Disk Bytes Spilled");
+    s->data.records_read += bytes_of(event, "Shuffle Records Read");
+    s->data.records_written += bytes_of(event, "Shuffle Records Written");
     s->data.hits += bytes_of(event, "Cache Hits");
     s->data.misses += bytes_of(event, "Cache Misses");
     s->data.cached += bytes_of(event, "Cache Bytes Read");

@@ -348,6 +348,8 @@ void trp_data_bytes_add(struct trp_data_bytes *to, const struct trp_data_bytes *
     to->cached += more->cached;
     to->kept_memory += more->kept_memory;
     to->kept_disk += more->kept_disk;
+    to->records_read += more->records_read;
+    to->records_written += more->records_written;
 }
 
 static void add_data(struct trp_data_bytes *b, const struct trp_end *end)
@@ -358,6 +360,8 @@ static void add_data(struct trp_data_bytes *b, const struct trp_end *end)
     b->remote += end->data.remote_bytes;
     b->written += end->data.written_bytes;
     b->spilled += end->data.spilled_bytes;
+    b->records_read += end->data.read_records;
+    b->records_written += end->data.written_records;
     b->hits += end->data.cache_hits;
     b->misses += end->data.cache_misses;
     b->cached += end->data.cache_bytes;

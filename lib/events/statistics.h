@@ -37,6 +37,7 @@ struct trp_seconds {
 struct trp_data_bytes {
     uint64_t read, remote; /* `remote` of them from other hosts */
     uint64_t written, spilled;
+    uint64_t records_read, records_written;
     uint64_t hits, misses, cached; /* partitions; bytes of those that were found … */
     uint64_t kept_memory, kept_disk; /* … and of those that were kept then */
 };

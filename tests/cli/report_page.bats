@@ -22,6 +22,9 @@ document() {
     perl -0777 -ne 'print $1 if m{<script type="application/json" id="data">(.*?)</script>}s' "$1"
 }
 
+# without_parts: of a start as JSON, what the page tells in its own way (executors, attempts).
+without_parts='for my $s (@{$d->{starts}}) { delete @$s{qw(app_id actions executors profiles)}; delete $_->{tries} for @{$s->{stages}} } '
+
 @test "report -o writes a page with the document of report --json in it" {
     local shown
     a_run
@@ -33,7 +36,7 @@ document() {
         [ "$(head -n 1 page.html)" = '<!DOCTYPE html>' ]
         [ "$(tail -n 1 page.html)" = '</html>' ]
         # shellcheck disable=SC2086
-        troupe report --json $shown | json '$d->{events} =~ s/.*troupe-runs//; JSON::PP->new->canonical->encode($d)' >want
+        troupe report --json $shown | json "$without_parts"'$d->{events} =~ s/.*troupe-runs//; JSON::PP->new->canonical->encode($d)' >want
         document page.html | json '$d = $d->{report}; $d->{events} =~ s/.*troupe-runs//; JSON::PP->new->canonical->encode($d)' >got
         diff want got
     done
@@ -119,7 +122,7 @@ END
     rm -rf troupe-runs
     a_run --set report.html=true
     [ "$(document troupe-runs/r/report.html | json '$d->{head}{state}')" = 'exit status 1' ]
-    troupe report --json | json 'JSON::PP->new->canonical->encode($d->{starts})' >want
+    troupe report --json | json "$without_parts"'JSON::PP->new->canonical->encode($d->{starts})' >want
     document troupe-runs/r/report.html | json 'JSON::PP->new->canonical->encode($d->{report}{starts})' >got
     diff want got
 }

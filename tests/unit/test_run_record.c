@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "events/run_parts.h"
 #include "events/run_record.h"
 #include "events/summary.h"
 
@@ -340,6 +341,81 @@ static void what_is_no_event_log_is_refused(void)
     free_world(w);
 }
 
+/* Counted as the History Server counts. */
+static void a_run_is_made_of_parts(void)
+{
+    struct world *w = new_world(TRP_EVENTS_ALL);
+    struct trp_run_records r;
+    struct trp_run_parts parts;
+    trp_error err;
+    play(w);
+    end_log(w, 1);
+    if (trp_run_parts_read(w->file, &r, &parts, &err) < 0)
+        g_error("%s", err.text);
+    g_assert_cmpuint(parts.n, ==, 1);
+    const struct trp_run_part *p = parts.v[0];
+    g_assert_cmpstr(p->app_id, ==, "app-1");
+    g_assert_cmpuint(json_array_size(p->profiles), ==, 2);
+    g_assert_cmpuint(p->nactions, ==, 1);
+    g_assert_cmpstr(p->actions[0].outcome, ==, "failed");
+    g_assert_cmpuint(p->actions[0].nstages, ==, 4);
+    const struct trp_run_try *split = p->tries, *solve = split->hh.next,
+                             *of_train = solve->hh.next;
+    g_assert_cmpuint(HASH_COUNT(p->tries), ==, 3); /* one was never submitted */
+    g_assert_cmpuint(split->counts.succeeded, ==, 2);
+    g_assert_cmpuint(split->counts.failed, ==, 1);
+    g_assert_cmpuint(split->counts.killed, ==, 1);
+    g_assert_null(split->reason);
+    g_assert_cmpint(split->counts.task_ms, ==, 1000 + 800 + 1300 + 100);
+    g_assert_cmpint(split->ended - split->submitted, ==, 2280);
+    g_assert_cmpuint(solve->counts.succeeded, ==, 1);
+    g_assert_cmpstr(of_train->reason, ==, "task 1 failed");
+    const struct trp_run_executor *x = p->executors, *y = x->hh.next;
+    g_assert_cmpuint(HASH_COUNT(p->executors), ==, 2);
+    g_assert_cmpstr(x->host, ==, "n1");
+    g_assert_cmpstr(x->reason, ==, "released");
+    g_assert_cmpint(x->removed - x->added, ==, 2250);
+    g_assert_cmpuint(x->counts.succeeded, ==, 2);
+    g_assert_cmpint(x->counts.task_ms, ==, split->counts.task_ms);
+    g_assert_cmpuint(y->profile, ==, 1);
+    g_assert_cmpuint(y->counts.failed, ==, 1); /* it was lost */
+    trp_run_parts_free(&parts);
+    trp_run_records_free(&r);
+    free_world(w);
+}
+
+/* The lines of a start are in its part, and no others. */
+static void each_start_has_its_parts(void)
+{
+    struct world *w = new_world(TRP_EVENTS_SUMMARY);
+    struct trp_run_records r;
+    struct trp_run_parts parts;
+    trp_error err;
+    for (int i = 0; i < 2; i++) {
+        if (i)
+            open_log(w, TRP_EVENTS_SUMMARY);
+        play(w);
+        end_log(w, 1);
+        trp_event_log_free(w->log);
+        w->log = NULL;
+    }
+    if (trp_run_parts_read(w->file, &r, &parts, &err) < 0)
+        g_error("%s", err.text);
+    g_assert_cmpuint(parts.n, ==, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct trp_run_counts *split = &parts.v[i]->tries->counts;
+        g_assert_cmpuint(HASH_COUNT(parts.v[i]->tries), ==, 3);
+        g_assert_cmpuint(parts.v[i]->executors->id, ==, 3 * i);
+        g_assert_cmpuint(split->succeeded, ==, 2);
+        g_assert_cmpuint(split->failed, ==, 1);
+        g_assert_cmpuint(split->summarised, ==, 3); /* all but the failure */
+        g_assert_cmpint(split->flow[TRP_FLOW_RUN], ==, 1000 + 800 + 1300 + 100);
+    }
+    trp_run_parts_free(&parts);
+    trp_run_records_free(&r);
+    free_world(w);
+}
+
 /* Events of later versions, and a last line that a crash has left. */
 static void what_is_not_known_is_skipped(void)
 {
@@ -365,6 +441,8 @@ int main(int argc, char **argv)
     g_test_add_func("/run_record/each_start_has_a_record", each_start_has_a_record);
     g_test_add_func("/run_record/what_was_summarised_counts_too",
                     what_was_summarised_counts_too);
+    g_test_add_func("/run_record/a_run_is_made_of_parts", a_run_is_made_of_parts);
+    g_test_add_func("/run_record/each_start_has_its_parts", each_start_has_its_parts);
     g_test_add_func("/run_record/what_is_no_event_log_is_refused",
                     what_is_no_event_log_is_refused);
     g_test_add_func("/run_record/what_is_not_known_is_skipped",
