@@ -1,6 +1,8 @@
 /*
- * `troupe report [RUN|EVENTS]`: the closing summary of a run once more, from its event
+ * `troupe report [RUN|EVENTS [RUN|EVENTS]]`: the closing summary of a run once more, from its event
  * log alone, and with --sacct what Slurm's accounting has of it.
+ *
+ * Two runs are compared (report_compare.c).
  *
  * Everything is printed that is known before it is told that sacct failed.
  */
@@ -205,7 +207,63 @@ static int report(struct report *r, trp_error *err)
     return asked < 0 ? trp_error_set(err, asked, "%s", why.text) : code;
 }
 
+/* ---- two of them ---- */
+
+enum { STATE = 40 };
+
+static int read_side(struct report *r, char state[STATE], struct trp_report_side *ret,
+                     trp_error *err)
+{
+    int code = find_log(r, err);
+    if (code == 0)
+        code = trp_run_records_read(r->events, &r->runs, err);
+    if (code < 0)
+        return code;
+    const struct trp_run_record *last = r->runs.v[r->runs.n - 1];
+    const char *word = state_word(r, r->runs.n - 1);
+    if (last->complete)
+        snprintf(state, STATE, "exit status %d", last->exit_status);
+    else
+        snprintf(state, STATE, "%s", word);
+    *ret = (struct trp_report_side){
+        .called = r->folder ? strrchr(r->folder, '/') + 1 : r->events,
+        .events = r->events,
+        .state = state,
+        .live = !last->complete && strcmp(word, "running") == 0,
+        .runs = &r->runs};
+    return 0;
+}
+
+static int compare(struct report *a, struct report *b, trp_error *err)
+{
+    struct trp_report_side side[2];
+    char state[2][STATE];
+    if (a->sacct || a->page)
+        return trp_error_set(err, TRP_EINVAL,
+                             "report: %s is of one run; name one, please",
+                             a->sacct ? "--sacct" : "-o");
+    b->dir = a->dir;
+    int code = read_side(a, state[0], &side[0], err);
+    if (code == 0)
+        code = read_side(b, state[1], &side[1], err);
+    if (code < 0)
+        return code;
+    return a->json ? trp_report_compare_json(side, err)
+                   : trp_report_compare(side, a->all, err);
+}
+
+static void release(struct report *r)
+{
+    free(r->folder);
+    free(r->events);
+    trp_run_records_free(&r->runs);
+    trp_run_parts_free(&r->parts);
+    trp_page_facts_free(&r->facts);
+    trp_sacct_free(&r->rows);
+}
+
 static struct report called;
+static struct report other; /* `run` NULL: there is one only */
 
 static const struct trp_arg table[] = {
     TRP_ARGS_FLAG("sacct", &called.sacct,
@@ -221,9 +279,10 @@ static const struct trp_arg table[] = {
 static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
-    if (what != TRP_ARG_WORD || called.run)
-        return trp_error_set(err, TRP_EINVAL, "report: one RUN or EVENTS, please");
-    called.run = value;
+    if (what != TRP_ARG_WORD || other.run)
+        return trp_error_set(err, TRP_EINVAL,
+                             "report: one RUN or EVENTS, or two to compare, please");
+    *(called.run ? &other.run : &called.run) = value;
     return 0;
 }
 
@@ -231,11 +290,11 @@ int trp_launcher_report(int argc, char **argv)
 {
     static const struct trp_line line = {
         "report",
-        "usage: troupe report [options] [RUN|EVENTS]\n\n"
+        "usage: troupe report [options] [RUN|EVENTS [RUN|EVENTS]]\n\n"
         "Prints the summary of a run from its event log, or writes a page. RUN is a "
         "name that troupe ls\n"
         "shows or a path of a run's folder, EVENTS an event log; without either it is\n"
-        "the newest run of this folder.\n\n",
+        "the newest run of this folder. Two are compared, stage by stage.\n\n",
         "\nExit status: 0; 2 wrong call, no event log, or --sacct of a run without "
         "Slurm;\n"
         "4 Slurm has no accounting, sacct failed, or it does not have all steps "
@@ -251,13 +310,9 @@ int trp_launcher_report(int argc, char **argv)
         code = trp_error_set(&err, TRP_EINVAL,
                              "report: -o and --json are two documents: one at a time");
     if (code == 0)
-        code = report(r, &err);
-    free(r->folder);
-    free(r->events);
-    trp_page_facts_free(&r->facts);
-    trp_run_parts_free(&r->parts);
-    trp_run_records_free(&r->runs);
-    trp_sacct_free(&r->rows);
+        code = other.run ? compare(r, &other, &err) : report(r, &err);
+    release(r);
+    release(&other);
     int printed = trp_launcher_printed(0);
     return code < 0 ? trp_launcher_fail(&err) : printed;
 }

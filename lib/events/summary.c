@@ -46,24 +46,29 @@ struct table {
     char cell[COLUMNS][CELL];
 };
 
-static void time_text(int64_t ns, char *buf)
+void trp_time_text(int64_t ns, char *buf, size_t size)
 {
     double s = (double)ns * 1e-9;
     int64_t whole = (ns + 500000000) / 1000000000;
     if (ns < 1000000)
-        snprintf(buf, CELL, "%lldus", (long long)(ns / 1000));
+        snprintf(buf, size, "%lldus", (long long)(ns / 1000));
     else if (ns < 10000000)
-        snprintf(buf, CELL, "%.1fms", s * 1e3);
+        snprintf(buf, size, "%.1fms", s * 1e3);
     else if (ns < 1000000000)
-        snprintf(buf, CELL, "%lldms", (long long)(ns / 1000000));
+        snprintf(buf, size, "%lldms", (long long)(ns / 1000000));
     else if (s < 99.95)
-        snprintf(buf, CELL, s < 9.995 ? "%.2fs" : "%.1fs", s);
+        snprintf(buf, size, s < 9.995 ? "%.2fs" : "%.1fs", s);
     else if (whole < 3600)
-        snprintf(buf, CELL, "%lldm%02llds", (long long)whole / 60,
+        snprintf(buf, size, "%lldm%02llds", (long long)whole / 60,
                  (long long)whole % 60);
     else
-        snprintf(buf, CELL, "%lldh%02lldm", (long long)whole / 3600,
+        snprintf(buf, size, "%lldh%02lldm", (long long)whole / 3600,
                  (long long)whole / 60 % 60);
+}
+
+static void time_text(int64_t ns, char *buf)
+{
+    trp_time_text(ns, buf, CELL);
 }
 
 void trp_seconds_text(double s, char *buf, size_t size)
@@ -294,7 +299,7 @@ static void lay_out(struct table *t)
     t->table = trp_table_new(v, n);
 }
 
-static void bytes_text(uint64_t n, char buf[CELL])
+void trp_bytes_text(uint64_t n, char *buf, size_t size)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     double v = (double)n;
@@ -303,7 +308,12 @@ static void bytes_text(uint64_t n, char buf[CELL])
         v /= 1024;
         u++;
     }
-    snprintf(buf, CELL, u ? "%.1f %s" : "%.0f %s", v, units[u]);
+    snprintf(buf, size, u ? "%.1f %s" : "%.0f %s", v, units[u]);
+}
+
+static void bytes_text(uint64_t n, char *buf)
+{
+    trp_bytes_text(n, buf, CELL);
 }
 
 /* Partitions that were kept; nothing where none was looked for. */

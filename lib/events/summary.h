@@ -15,5 +15,9 @@ void trp_summary_print(struct trp_statistics *s, bool live, bool all, FILE *out)
 
 /* "8.49", "115.2", "120391": seconds as the summary has them. */
 void trp_seconds_text(double s, char *buf, size_t size);
+/* "850us", "9.5ms", "1.25s", "2m05s", "3h04m". */
+void trp_time_text(int64_t ns, char *buf, size_t size);
+/* "17 bytes", "4.5 MiB". */
+void trp_bytes_text(uint64_t n, char *buf, size_t size);
 
 #endif

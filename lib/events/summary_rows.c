@@ -23,10 +23,9 @@ struct entry {
     char stem[]; /* "" where it is one stage */
 };
 
-/* How bad it is that a stage ended so. */
-static int badness(const struct trp_stage_statistics *s)
+int trp_outcome_badness(enum trp_outcome outcome)
 {
-    switch (s->outcome) {
+    switch (outcome) {
     case TRP_OUTCOME_FAILED:
         return 4;
     case TRP_OUTCOME_CANCELLED:
@@ -53,7 +52,8 @@ static void add_row(struct trp_summary_row *to, const struct trp_summary_row *mo
         to->first = to->worst = more->first;
         to->same_profile = true;
     }
-    if (badness(more->worst) > badness(to->worst))
+    if (trp_outcome_badness(more->worst->outcome) >
+        trp_outcome_badness(to->worst->outcome))
         to->worst = more->worst;
     to->same_profile = to->same_profile && more->same_profile &&
                        to->first->profile.n == more->first->profile.n;

@@ -48,4 +48,7 @@ void trp_summary_rows_make(const struct trp_statistics *s, bool all,
                            struct trp_summary_rows *ret);
 void trp_summary_rows_free(struct trp_summary_rows *r);
 
+/* How bad it is that a stage ended so; 0: it is not. */
+int trp_outcome_badness(enum trp_outcome outcome);
+
 #endif

@@ -9,6 +9,8 @@
 
 #include "conf_error.h"
 #include "events/account.h"
+#include "events/comparison.h"
+#include "events/run_parts.h"
 #include "events/story.h"
 #include "events/summary.h"
 
@@ -47,6 +49,31 @@ static void read_story(const char *file)
     json_decref(story);
 }
 
+/* What a run was made of is read where its record is, and there is one of each. */
+static void read_parts(const char *file, bool readable)
+{
+    struct trp_run_records r;
+    struct trp_run_parts parts;
+    trp_error err = {0};
+    int rc = trp_run_parts_read(file, &r, &parts, &err);
+    FUZZ_CHECK((rc == 0) == readable, "parts: %d, %s", rc, err.text);
+    if (rc < 0)
+        return;
+    FUZZ_CHECK(parts.n == r.n, "%u parts of %u starts", parts.n, r.n);
+    for (uint32_t i = 0; i < parts.n; i++)
+        for (const struct trp_run_try *t = parts.v[i]->tries; t; t = t->hh.next)
+            FUZZ_CHECK(t->counts.summarised <= t->counts.succeeded + t->counts.killed,
+                       "more is summarised than was counted");
+    struct trp_comparison c;
+    if (trp_comparison_make(&r, &r, false, &c) < 0)
+        abort();
+    for (uint32_t i = 0; i < c.n; i++)
+        FUZZ_CHECK(!(c.rows[i]->weight > 0), "%s differs from itself", c.rows[i]->name);
+    trp_comparison_free(&c);
+    trp_run_parts_free(&parts);
+    trp_run_records_free(&r);
+}
+
 static void use_log(const uint8_t *data, size_t size, const struct trp_sacct *rows)
 {
     char file[64];
@@ -58,6 +85,7 @@ static void use_log(const uint8_t *data, size_t size, const struct trp_sacct *ro
     snprintf(file, sizeof file, "/proc/self/fd/%d", fd);
     int rc = trp_run_records_read(file, &r, &err);
     read_story(file);
+    read_parts(file, rc == 0);
     close(fd);
     if (rc < 0) {
         conf_check_error(rc, &err, NULL);
