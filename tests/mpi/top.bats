@@ -62,7 +62,7 @@ teardown() {
     no_terminals
     touch go
     [ -z "${d:-}" ] || rm -rf "$d"
-    nothing_left 10 || status=1
+    nothing_left 60 || status=1 # the run is at its end
     [ $status = 0 ] || kill -9 $(ours) 2>/dev/null
     return $status
 }
