@@ -224,6 +224,13 @@ const struct trp_option trp_option_table[] = {
     {"memory.offHeap.size", TRP_OPTION_MEMORY, "0", "0", NULL, NULL,
      "memory outside of executor.memory, when memory.offHeap.enabled",
      PROFILE(offheap_mib)},
+    {"metrics.file", TRP_OPTION_TEXT, "", NULL, NULL, NULL,
+     "a file that the run's metrics are written to every 15 s and at the end, in "
+     "Prometheus' format; a folder: troupe-RUN.prom in it", OTHER},
+    {"metrics.listen", TRP_OPTION_TEXT, "", NULL, NULL, NULL,
+     "where the run's metrics are answered over HTTP: unix:PATH, or a port of this host "
+     "alone, 127.0.0.1:PORT or [::1]:PORT (0: any), with the token in "
+     "RUN/state/metrics.token", OTHER},
     {"network.timeout", TRP_OPTION_TIME, "120s", "100ms", NULL, NULL,
      "how long an executor or a driver may be silent before it is taken for lost",
      OTHER},

@@ -24,6 +24,7 @@ enum { WHY_MAX = 100 };
 struct look {
     const trp_driver *d;
     int64_t now; /* mono */
+    bool no_why; /* nobody wants to know why stages wait */
     uint32_t whys;
     char why[1024];
 };
@@ -37,7 +38,7 @@ static bool is_over(const struct trp_driver_stage *s)
 static const char *why_of(struct look *l, const struct trp_driver_stage *s)
 {
     l->why[0] = '\0';
-    if (trp_driver_runs(l->d, s) || (s->submitted && l->whys++ >= WHY_MAX))
+    if (l->no_why || trp_driver_runs(l->d, s) || (s->submitted && l->whys++ >= WHY_MAX))
         return l->why;
     trp_driver_why_waiting(l->d, s->id, l->now, l->why, sizeof l->why);
     return l->why;
@@ -81,66 +82,93 @@ static const struct trp_stage_statistics *told_of(const struct trp_statistics *a
     return id < all->nstages ? all->stages[id] : NULL;
 }
 
+/* False: nothing is known of it. */
+static bool one_stage(struct look *l, const struct trp_statistics *all, uint32_t i,
+                      struct trp_status_stage *ret)
+{
+    const struct trp_driver_stage *s = l->d->stages[i];
+    const struct trp_stage_statistics *t = told_of(all, i);
+    if (is_over(s) && !t)
+        return false;
+    *ret = is_over(s) ? trp_status_of(all, t) : live_stage(l, s, t);
+    return true;
+}
+
 static void put_stages(struct look *l, const struct trp_statistics *all, uint32_t first,
                        struct trp_buf *b)
 {
     const trp_driver *d = l->d;
-    for (uint32_t i = first; i < d->nstages; i++) {
-        const struct trp_driver_stage *s = d->stages[i];
-        const struct trp_stage_statistics *t = told_of(all, i);
-        struct trp_status_stage one;
-        if (!is_over(s))
-            one = live_stage(l, s, t);
-        else if (t)
-            one = trp_status_of(all, t);
-        else
-            continue;
-        trp_status_stage(b, &one);
-    }
+    struct trp_status_stage one;
+    for (uint32_t i = first; i < d->nstages; i++)
+        if (one_stage(l, all, i, &one))
+            trp_status_stage(b, &one);
+}
+
+bool trp_driver_stage_status(const trp_driver *d, uint32_t i,
+                             struct trp_status_stage *ret)
+{
+    struct look l = {.d = d, .no_why = true};
+    bool known = one_stage(&l, trp_event_log_statistics(d->log), i, ret);
+    ret->why = "";
+    return known;
 }
 
 /* ---- executors ---- */
 
-static void put_profiles(const trp_driver *d, const struct trp_statistics *all,
-                         struct trp_buf *b)
+bool trp_driver_profile_status(const trp_driver *d, uint32_t i,
+                               struct trp_status_profile *ret)
+{
+    const struct trp_statistics *all = trp_event_log_statistics(d->log);
+    const struct trp_resource_profile *p =
+        trp_profiles_get(d->profiles, (trp_profile_id){i});
+    *ret = (struct trp_status_profile){.name = p->name, .needs = ""};
+    for (uint32_t x = 0; x < d->nrecords; x++) {
+        const struct trp_executor_record *r = d->records[x];
+        if (!r || r->profile.n != i)
+            continue;
+        if (r->released) {
+            ret->leaving += r->here && (r->state & TRP_RECORD_JOINED);
+            continue;
+        }
+        ret->up += r->state == TRP_RECORD_UP;
+        ret->busy += r->state == TRP_RECORD_UP && x < all->nexecutors &&
+                     all->executors[x].open > 0;
+        ret->coming += r->state == TRP_RECORD_COMING;
+    }
+    return ret->up || ret->coming || ret->leaving;
+}
+
+static void put_profiles(const trp_driver *d, struct trp_buf *b)
 {
     uint32_t n = trp_profiles_count(d->profiles);
     for (uint32_t i = 0; i < n; i++) {
-        const struct trp_resource_profile *p =
-            trp_profiles_get(d->profiles, (trp_profile_id){i});
         char needs[512];
-        struct trp_status_profile one = {.name = p->name};
-        for (uint32_t x = 0; x < d->nrecords; x++) {
-            const struct trp_executor_record *r = d->records[x];
-            if (!r || r->profile.n != i)
-                continue;
-            if (r->released) {
-                one.leaving += r->here && (r->state & TRP_RECORD_JOINED);
-                continue;
-            }
-            one.up += r->state == TRP_RECORD_UP;
-            one.busy += r->state == TRP_RECORD_UP && x < all->nexecutors &&
-                        all->executors[x].open > 0;
-            one.coming += r->state == TRP_RECORD_COMING;
-        }
-        one.needs = trp_profile_text(p, 0, needs, sizeof needs);
-        if (one.up || one.coming || one.leaving)
-            trp_status_profile(b, &one);
+        struct trp_status_profile one;
+        if (!trp_driver_profile_status(d, i, &one))
+            continue;
+        one.needs = trp_profile_text(trp_profiles_get(d->profiles, (trp_profile_id){i}),
+                                     0, needs, sizeof needs);
+        trp_status_profile(b, &one);
     }
 }
 
 /* ---- jobs ---- */
 
+struct trp_status_job trp_driver_job_status(const struct trp_cluster_job *j)
+{
+    return (struct trp_status_job){.job = j->job,
+                                   .additional = j->additional,
+                                   .state = j->state,
+                                   .profile = j->profile,
+                                   .reason = j->reason,
+                                   .nodes = j->nodes,
+                                   .start = j->start * TRP_SECOND,
+                                   .ends = j->ends * TRP_SECOND};
+}
+
 static void put_job(void *context, const struct trp_cluster_job *j)
 {
-    const struct trp_status_job one = {.job = j->job,
-                                       .additional = j->additional,
-                                       .state = j->state,
-                                       .profile = j->profile,
-                                       .reason = j->reason,
-                                       .nodes = j->nodes,
-                                       .start = j->start * TRP_SECOND,
-                                       .ends = j->ends * TRP_SECOND};
+    const struct trp_status_job one = trp_driver_job_status(j);
     trp_status_job(context, &one);
 }
 
@@ -244,7 +272,7 @@ static void put_status(const trp_driver *d, struct trp_buf *b)
     trp_status_begin(b, &s);
     put_stages(&l, all, first, b);
     trp_status_executors(b);
-    put_profiles(d, all, b);
+    put_profiles(d, b);
     trp_status_jobs(b);
     if (d->cluster && d->cluster->ops->batch.jobs)
         d->cluster->ops->batch.jobs(d->cluster, put_job, b);

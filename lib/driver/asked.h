@@ -1,10 +1,6 @@
 /*
- * The driver's side of ask.h: takes requests on its loop and answers them there.
- *
- * Nobody who asks can hold the run up. All is done without blocking; there are at most
- * TRP_ASKED_CLIENTS connections, of which the oldest that has asked nothing makes room for
- * a new one; and after an answer that took the loop so long there is none for
- * TRP_ASKED_PAUSE times as long. Those who wait are answered in turn.
+ * The driver's side of ask.h: takes requests on its loop and answers them there (served.h
+ * says why that holds nobody up).
  *
  * Where no socket can be had (a file system without them) the run goes on without one:
  * `troupe status` reads its event log then.
@@ -16,12 +12,6 @@
 
 #include "core/base/bytes.h"
 #include "driver/ask.h"
-
-enum {
-    TRP_ASKED_CLIENTS = 16,
-    TRP_ASKED_PAUSE = 10,          /* at most a tenth of the loop's time … */
-    TRP_ASKED_PAUSE_MAX_MS = 1000, /* … but for answers that take longer than this */
-};
 
 typedef struct trp_asked trp_asked;
 

@@ -22,6 +22,7 @@
 #include "driver/driver_state.h"
 #include "driver/kept_datasets.h"
 #include "driver/locations.h"
+#include "driver/metrics.h"
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
@@ -271,12 +272,15 @@ static int make_parts(trp_driver *d, trp_error *err)
 
 static void driver_free(trp_driver *d)
 {
+    trp_driver_metrics_close(d);
+    trp_driver_metrics_end(d);
     trp_asked_close(d->asked);
     if (d->cluster)
         d->cluster->ops->close(d->cluster, NULL);
     if (d->channel)
         trp_channel_close(d->channel);
     trp_driver_loop_close(d);
+    free(d->metrics);
     while (d->there)
         trp_driver_job_free(d, d->there);
     trp_engine_trace_close(d->trace, NULL);
@@ -362,7 +366,9 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     if (!config->quiet)
         d->progress = trp_progress_new(2, isatty(2), trp_clock_ns(), d->wall_offset);
     listen_for_askers(d);
-    rc = trp_driver_standby_start(d, err);
+    rc = trp_driver_metrics_start(d, err);
+    if (rc == 0)
+        rc = trp_driver_standby_start(d, err);
     if (rc < 0) {
         driver_free(d);
         return rc;
@@ -515,6 +521,7 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     trp_driver_standby_stop(d);
     trp_asked_close(d->asked);
     d->asked = NULL;
+    trp_driver_metrics_close(d);
     close_cluster(d);
     bool clean = trp_channel_close(d->channel);
     d->channel = NULL;
@@ -523,6 +530,7 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     if (status == 0 && d->stop)
         status = trp_error_exit_status(d->stop);
     status = end_log(d, status);
+    trp_driver_metrics_end(d);
     if (d->orphaned)
         note_state(d, status);
     trp_progress_end(d->progress);

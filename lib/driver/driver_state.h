@@ -13,6 +13,7 @@
  *     locations.c   where they lie, and who serves them
  *     kept_datasets.c  partitions that executors keep
  *     secrets.c     what executors have to prove
+ *     metrics.c     what the run tells a monitoring system
  *     open.c        from a run specification, or from MPI ranks, to a driver
  */
 #ifndef TRP_DRIVER_DRIVER_STATE_H
@@ -173,7 +174,8 @@ struct trp_driver {
     trp_channel *channel;
     trp_cluster *cluster;
     trp_event_log *log;
-    trp_asked *asked; /* NULL: there is no socket for it */
+    trp_asked *asked;                   /* NULL: there is no socket for it */
+    struct trp_driver_metrics *metrics; /* metrics.h; NULL: none are wanted */
     trp_progress *progress;
     trp_profiles *profiles;
     const trp_options *options;

@@ -484,6 +484,8 @@ static void test_each_has_an_effect(void)
         "executor.heartbeatInterval",
         "executor.resource.*.discoveryScript",
         "memory.fraction",
+        "metrics.file",
+        "metrics.listen",
         "network.timeout",
         "outputs.wait",
         "report.html",
