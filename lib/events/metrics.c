@@ -107,10 +107,10 @@ static void choose(struct put *p)
             p->told[p->ntold++] = i;
 }
 
-#define EACH(p, s)                                                                     \
-    for (uint32_t i_ = 0; i_ < (p)->ntold; i_++)                                       \
-        for (const struct trp_status_stage *s = &(p)->m->stages[(p)->told[i_]]; s;     \
-             s = NULL)
+static const struct trp_status_stage *told(const struct put *p, uint32_t i)
+{
+    return &p->m->stages[p->told[i]];
+}
 
 static const struct trp_stage_statistics *
 statistics_of(const struct put *p, const struct trp_status_stage *s)
@@ -219,8 +219,8 @@ static void put_stages(struct put *p)
     if (!p->ntold)
         return;
     head(p, "troupe_stage_tasks", "gauge", "Tasks of a stage by state.");
-    EACH(p, s)
-    {
+    for (uint32_t i = 0; i < p->ntold; i++) {
+        const struct trp_status_stage *s = told(p, i);
         stage_line(p, "troupe_stage_tasks", s, "state", "pending", s->pending);
         stage_line(p, "troupe_stage_tasks", s, "state", "running", s->running);
         stage_line(p, "troupe_stage_tasks", s, "state", "done", s->done);
@@ -229,18 +229,20 @@ static void put_stages(struct put *p)
     }
     head(p, "troupe_stage_attempts_total", "counter",
          "Attempts of a stage's tasks that have ended, by how.");
-    EACH(p, s)
-    {
+    for (uint32_t i = 0; i < p->ntold; i++) {
+        const struct trp_status_stage *s = told(p, i);
         stage_line(p, "troupe_stage_attempts_total", s, "result", "succeeded",
                    (double)s->ran);
         stage_line(p, "troupe_stage_attempts_total", s, "result", "failed",
                    (double)s->failures);
     }
     head(p, "troupe_stage_start_time_seconds", "gauge", "When a stage was submitted.");
-    EACH(p, s)
-    if (s->began)
-        stage_line(p, "troupe_stage_start_time_seconds", s, NULL, NULL,
-                   seconds(s->began));
+    for (uint32_t i = 0; i < p->ntold; i++) {
+        const struct trp_status_stage *s = told(p, i);
+        if (s->began)
+            stage_line(p, "troupe_stage_start_time_seconds", s, NULL, NULL,
+                       seconds(s->began));
+    }
 }
 
 static void put_stage_times(struct put *p)
@@ -249,23 +251,29 @@ static void put_stage_times(struct put *p)
         return;
     head(p, "troupe_stage_cpu_seconds_total", "counter",
          "CPU time of a stage's attempts that have ended.");
-    EACH(p, s)
-    if (statistics_of(p, s))
-        stage_line(p, "troupe_stage_cpu_seconds_total", s, NULL, NULL,
-                   statistics_of(p, s)->cpu);
+    for (uint32_t i = 0; i < p->ntold; i++) {
+        const struct trp_status_stage *s = told(p, i);
+        if (statistics_of(p, s))
+            stage_line(p, "troupe_stage_cpu_seconds_total", s, NULL, NULL,
+                       statistics_of(p, s)->cpu);
+    }
     head(p, "troupe_stage_task_median_seconds", "gauge",
          "Median of how long attempts ran that succeeded.");
-    EACH(p, s)
-    if (s->ran && statistics_of(p, s))
-        stage_line(
-            p, "troupe_stage_task_median_seconds", s, NULL, NULL,
-            seconds(trp_durations_quantile(&statistics_of(p, s)->durations, 500)));
+    for (uint32_t i = 0; i < p->ntold; i++) {
+        const struct trp_status_stage *s = told(p, i);
+        if (s->ran && statistics_of(p, s))
+            stage_line(
+                p, "troupe_stage_task_median_seconds", s, NULL, NULL,
+                seconds(trp_durations_quantile(&statistics_of(p, s)->durations, 500)));
+    }
     head(p, "troupe_stage_task_longest_seconds", "gauge",
          "The longest of those attempts.");
-    EACH(p, s)
-    if (s->ran && statistics_of(p, s))
-        stage_line(p, "troupe_stage_task_longest_seconds", s, NULL, NULL,
-                   seconds(statistics_of(p, s)->durations.greatest));
+    for (uint32_t i = 0; i < p->ntold; i++) {
+        const struct trp_status_stage *s = told(p, i);
+        if (s->ran && statistics_of(p, s))
+            stage_line(p, "troupe_stage_task_longest_seconds", s, NULL, NULL,
+                       seconds(statistics_of(p, s)->durations.greatest));
+    }
 }
 
 /* ---- executors, jobs ---- */
