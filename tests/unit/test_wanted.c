@@ -351,6 +351,68 @@ static void a_barrier_stage_keeps_its_executors_when_it_runs_again(void)
     world_free(&w);
 }
 
+/* A map stage of one profile and its reader, of another or the same; the reader misses
+ * an output when it has begun. Live executors of the second profile are returned. */
+static uint32_t an_output_is_missed(struct world *w, bool same)
+{
+    static const struct trp_parent_spec reads = {.stage = 0, .shuffle = true};
+    struct trp_stage_spec v[] = {stage("maps", 3), stage("reducers", 3)};
+    struct trp_engine_config c = plain();
+    start(w, &c, 1);
+    v[0].map = true;
+    v[1].parents = &reads;
+    v[1].nparents = 1;
+    if (!same)
+        v[1].profile = world_profile(w, "other", 2, NULL, 0, 0);
+    world_submit(w, v, 2);
+    end_all(w, SECOND);
+    g_assert_cmpuint(w->attempts->len, ==, 3);
+    g_assert_cmpuint(g_array_index(w->attempts, struct world_attempt, 0).stage.n, ==,
+                     1);
+    const struct trp_event ev = {
+        .kind = TRP_EVENT_TASK_ENDED,
+        .ended = {.attempt = g_array_index(w->attempts, struct world_attempt, 0).id,
+                  .status = TRP_END_FETCH,
+                  .from = {{0}, 1, {1}, NULL, NULL, 0}}
+    };
+    g_array_remove_index(w->attempts, 0);
+    world_step(w, &ev);
+    end_all(w, SECOND); /* late, and good */
+    return w->live->len;
+}
+
+static void a_stage_that_missed_its_input_keeps_its_executors(void)
+{
+    struct world w;
+    g_assert_cmpuint(an_output_is_missed(&w, true), >=, 1);
+    g_assert_cmpuint(w.releases, <=,
+                     2); /* one reducer is to run again, and a map task */
+    uint32_t releases = w.releases;
+    world_time(&w, w.now + SECOND / 5);
+    g_assert_cmpuint(w.attempts->len, ==, 1); /* the map task, without a new executor */
+    g_assert_cmpuint(w.releases, ==, releases);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
+/* Its own would only be in the way; those of the stage before come meanwhile. */
+static void what_is_made_again_has_its_executors_before_that(void)
+{
+    struct world w;
+    an_output_is_missed(&w, false);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    uint32_t came = g_array_index(w.live, uint32_t, 0);
+    world_time(&w, w.now + SECOND / 5);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 0).executor, ==,
+                     came);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
 static void a_stage_excluded_everywhere_gets_another_executor(void)
 {
     struct trp_engine_config c = plain();
@@ -619,6 +681,8 @@ int main(int argc, char **argv)
     ADD(a_copy_in_vain_holds_nothing_while_targets_grow);
     ADD(a_copy_asks_for_one_executor_at_most);
     ADD(a_barrier_stage_keeps_its_executors_when_it_runs_again);
+    ADD(a_stage_that_missed_its_input_keeps_its_executors);
+    ADD(what_is_made_again_has_its_executors_before_that);
     ADD(what_an_executor_holds_keeps_it);
     ADD(cached_partitions_keep_an_executor_until_others_lack_room);
     ADD(they_stay_longer_where_more_may_be_had);

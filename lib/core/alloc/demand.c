@@ -2,9 +2,9 @@
  * How many executors the tasks of a class (a profile) can use: work; and how many the
  * class should have: all.
  *
- * - work (alloc.grow=need): the sum over its running stages, and barrier stages that
- *   run again soon, of ceil(open tasks / slots), within the stage's, the profile's and
- *   the cluster's bounds;
+ * - work (alloc.grow=need): the sum over its running stages, and those that run again
+ *   soon, of ceil(open tasks / slots), within the stage's, the profile's and the
+ *   cluster's bounds;
  * - work (alloc.grow=ramp): its target, as far as tasks can use it (targets.h);
  * - all: the larger of work and the minimum or initial number; plus what is requested
  *   ahead for stages that are not ready yet (ahead.c); plus one for copies that can run
@@ -62,19 +62,53 @@ static uint32_t stuck_sets(const struct trp_engine *e, const struct trp_class *c
     return n;
 }
 
-/* Barrier stages that are about to run again keep what they had. */
-static uint64_t for_retries(const struct trp_engine *e, const struct trp_class *c,
-                            uint32_t slots)
+/* Tasks that a stage will run when it runs again. */
+static uint64_t tasks_again(const struct trp_engine *e, const struct trp_stage *s)
 {
-    uint64_t want = 0;
+    uint64_t n = s->ntasks;
+    if (s->barrier)
+        return n;
+    if (s->is_map && !s->indeterminate)
+        n = trp_map_outputs_missing(e->dag.outputs, s->shuffle);
+    else if (!s->is_map)
+        n -= (uint64_t)s->succeeded + s->given_up + s->unasked;
+    return s->max_running ? smaller(n, s->max_running) : n;
+}
+
+/* It has to wait for a parent that runs again; *ret_same: for such of its profile alone.
+ */
+static bool runs_later(const struct trp_stage *s, bool *ret_same)
+{
+    bool later = false;
+    *ret_same = true;
+    for (uint32_t i = 0; i < s->nparents; i++) {
+        const struct trp_stage *p = s->parents[i].parent;
+        later |= p->failed;
+        *ret_same &= !p->failed || p->profile.n == s->profile.n;
+    }
+    return later;
+}
+
+/* What stages that are about to run again will need, beside `open` executors that others
+ * need. Of those that have to wait for others no more than there are, and only where
+ * these have the same executors: else they would be in the way. */
+static uint64_t with_retries(const struct trp_engine *e, const struct trp_class *c,
+                             uint32_t slots, uint64_t open)
+{
+    uint64_t at_once = open, later = 0;
     for (uint32_t i = 0; i < e->dag.failed.n; i++) {
         const struct trp_stage *s = e->stages[e->dag.failed.v[i]];
-        if (!s || !s->failed || !s->barrier || s->profile.n != c->profile.n)
+        bool same;
+        if (!s || !s->failed || s->profile.n != c->profile.n)
             continue;
-        uint64_t n = divide_up(s->ntasks, slots);
-        want += s->max_executors ? smaller(n, s->max_executors) : n;
+        uint64_t n = divide_up(tasks_again(e, s), slots);
+        n = s->max_executors ? smaller(n, s->max_executors) : n;
+        if (s->barrier || !runs_later(s, &same))
+            at_once += n;
+        else if (same)
+            later = larger(later, n);
     }
-    return want;
+    return larger(at_once, smaller(open + later, c->live));
 }
 
 /* Without `copies`: as if none waited. */
@@ -91,7 +125,7 @@ static uint64_t for_tasks(const struct trp_engine *e, const struct trp_class *c,
             waiting -= s->copies;
         open -= waiting;
     }
-    want += divide_up(open, slots) + for_retries(e, c, slots);
+    want = with_retries(e, c, slots, want + divide_up(open, slots));
     uint64_t more = e->stuck ? divide_up(stuck_sets(e, c), slots) : 0;
     return more ? larger(want, c->live + more) : want;
 }
@@ -184,7 +218,8 @@ uint32_t trp_demand_work(const struct trp_engine *e, const struct trp_class *c)
         e->targets ? smaller(target(e, c), trp_targets_demand(e->targets, c->profile.n))
                    : smaller(by_tasks(e, c), e->config.max_executors);
     if (e->targets)
-        work = larger(work, smaller(for_retries(e, c, slots), e->config.max_executors));
+        work = larger(work,
+                      smaller(with_retries(e, c, slots, 0), e->config.max_executors));
     work = larger(work, trp_demand_least(e, c));
     return (uint32_t)smaller(work, c->fit);
 }
