@@ -393,7 +393,8 @@ struct trp_event {
             trp_stage_id stage; /* the map stage */
             uint32_t map;
             trp_attempt_id attempt;   /* that made it */
-            trp_executor_id executor; /* where it is now */
+            trp_executor_id executor; /* where it is now; with host_files n == TRP_NONE:
+                                       * where all hosts see it */
         } moved;
         struct {
             trp_stage_id stage;
@@ -656,7 +657,8 @@ void trp_engine_counts(const trp_engine *e, struct trp_engine_counts *ret);
 const trp_ledger *trp_engine_ledger(const trp_engine *e, trp_executor_id executor);
 
 /* Where the output of a map task lies now, for readers: 0, or TRP_ENOENT when it is
- * missing. `ret_executor` n is TRP_NONE when any executor on the host serves it. */
+ * missing. `ret_executor` n is TRP_NONE when any executor on the host serves it;
+ * *ret_host is "" when all hosts see it. */
 int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
                       trp_executor_id *ret_executor, const char **ret_host);
 
@@ -672,13 +674,16 @@ uint32_t trp_engine_parents(const trp_engine *e, trp_stage_id stage, trp_stage_i
 struct trp_input_view {
     trp_attempt_id attempt;   /* that made it */
     trp_executor_id executor; /* n == TRP_NONE: any on the host serves it */
-    const char *host;
+    const char *host;         /* "": all hosts see it */
 };
 /* Map tasks of a dataset; 0: it is not shuffled. */
 uint32_t trp_engine_inputs(const trp_engine *e, uint32_t dataset);
 /* Where one output is; TRP_ENOENT: missing. */
 int trp_engine_input(const trp_engine *e, uint32_t dataset, uint32_t map,
                      struct trp_input_view *ret);
+/* Whether a stage that is not over, of a job that is not, reads map outputs of the
+ * dataset. */
+bool trp_engine_awaits(const trp_engine *e, uint32_t dataset);
 /* How many partitions of a dataset are cached somewhere. */
 uint32_t trp_engine_cached(const trp_engine *e, uint32_t dataset);
 /* Whom to blame when the output that `attempt` made could not be read. When it is not

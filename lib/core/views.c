@@ -53,6 +53,11 @@ trp_profile_id trp_engine_task_profile(const trp_engine *e, trp_stage_id stage,
     return in->profile->id;
 }
 
+static const char *host_name(const trp_engine *e, struct trp_output_place at)
+{
+    return at.host == TRP_NONE ? "" : e->hosts.hosts[at.host].name;
+}
+
 int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
                       trp_executor_id *ret_executor, const char **ret_host)
 {
@@ -62,7 +67,7 @@ int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
         !trp_map_outputs_place(e->dag.outputs, s->shuffle, map, &at))
         return TRP_ENOENT;
     ret_executor->n = at.executor;
-    *ret_host = e->hosts.hosts[at.host].name;
+    *ret_host = host_name(e, at);
     return 0;
 }
 
@@ -103,8 +108,21 @@ int trp_engine_input(const trp_engine *e, uint32_t dataset, uint32_t map,
         return TRP_ENOENT;
     ret->attempt.n = trp_map_outputs_id(e->dag.outputs, shuffle, map);
     ret->executor.n = at.executor;
-    ret->host = e->hosts.hosts[at.host].name;
+    ret->host = host_name(e, at);
     return 0;
+}
+
+bool trp_engine_awaits(const trp_engine *e, uint32_t dataset)
+{
+    uint32_t shuffle = shuffle_of(e, dataset);
+    const struct trp_stage *m =
+        shuffle < e->dag.nmap_stages ? e->dag.map_stages[shuffle] : NULL;
+    for (const struct trp_stage_link *l = m ? m->children : NULL; l; l = l->next)
+        if (l->edge == TRP_EDGE_SHUFFLE && l->child->uses &&
+            l->child->state != TRP_STAGE_ENDED &&
+            !(l->child->is_map && trp_stage_is_available(e, l->child)))
+            return true;
+    return false;
 }
 
 /* Any executor by which the engine knows the place: the last one there. */

@@ -270,7 +270,8 @@ static void play_leave(struct data_world *w, const uint32_t *a)
 
 /* ---- outputs ---- */
 
-/* An output is handed over to another executor, also while it is used, or too late. */
+/* An output is handed over to another executor or to all, also while it is used, or too
+ * late. */
 static void play_moved(struct data_world *w, const uint32_t *a)
 {
     struct trp_event ev = {.kind = TRP_EVENT_OUTPUT_MOVED};
@@ -288,7 +289,9 @@ static void play_moved(struct data_world *w, const uint32_t *a)
     }
     ev.moved.attempt =
         w->past[w->npast ? a[2] % (w->npast < DW_PAST ? w->npast : DW_PAST) : 0];
-    ev.moved.executor.n = a[3] % w->nexecutors;
+    ev.moved.executor.n = a[3] % (w->nexecutors + 1);
+    if (ev.moved.executor.n == w->nexecutors)
+        ev.moved.executor.n = TRP_NONE; /* where all hosts see it */
     data_step(w, &ev);
 }
 

@@ -188,6 +188,39 @@ static void a_moved_output_needs_no_second_run(void)
     world_free(&w);
 }
 
+/* It is where all hosts see it: there until a reader misses it. */
+static void an_output_that_all_see_outlives_its_host(void)
+{
+    struct world w;
+    trp_executor_id x;
+    const char *host;
+    start(&w, 2, true);
+    submit_shuffle(&w, 2, 1);
+    trp_attempt_id first = attempt(&w, 0)->id;
+    uint32_t from = attempt(&w, 0)->executor;
+    world_end(&w, first, TRP_END_SUCCESS, 0, SECOND);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_OUTPUT_MOVED, .moved = {{0}, 0, first, {TRP_NONE}}
+    };
+    world_step(&w, &ev);
+    world_lose(&w, from, TRP_LOSS_HOST);
+    g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 0, &x, &host), ==,
+                    0);
+    g_assert_cmpuint(x.n, ==, TRP_NONE);
+    g_assert_cmpstr(host, ==, "");
+    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 1);
+    fetch_fails(&w, 0, 0, 0, TRP_NONE);
+    g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 0, &x, &host), ==,
+                    TRP_ENOENT);
+    world_time(&w, w.now + SECOND / 5);
+    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 0);
+    world_run_out(&w, SECOND);
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
+    world_free(&w);
+}
+
 static void impossible_shuffles_are_refused(void)
 {
     struct world w;
@@ -364,6 +397,36 @@ static void a_second_job_runs_on_the_first_ones_outputs(void)
     submit_dataset(&w, id);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.verdicts->len, ==, 7);
+    world_free(&w);
+}
+
+static void outputs_are_awaited_until_they_were_read(void)
+{
+    struct world w;
+    start(&w, 2, true);
+    struct trp_dataset_spec a = {.name = "a", .partitions = 2};
+    struct trp_dataset_parent from_a = {.dataset = add_dataset(&w, &a),
+                                        .shuffle = true};
+    struct trp_dataset_spec b = {
+        .name = "b", .partitions = 2, .parents = &from_a, .nparents = 1};
+    struct trp_dataset_parent from_b = {.dataset = add_dataset(&w, &b),
+                                        .shuffle = true};
+    struct trp_dataset_spec c = {
+        .name = "c", .partitions = 1, .parents = &from_b, .nparents = 1};
+    uint32_t id = add_dataset(&w, &c);
+    g_assert_false(trp_engine_awaits(w.engine, from_a.dataset));
+    submit_dataset(&w, id);
+    g_assert_true(trp_engine_awaits(w.engine, from_a.dataset));
+    g_assert_true(trp_engine_awaits(w.engine, from_b.dataset));
+    g_assert_false(trp_engine_awaits(w.engine, id));
+    g_assert_false(trp_engine_awaits(w.engine, 99));
+    for (int i = 0; i < 4; i++) /* a, then b */
+        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_false(trp_engine_awaits(w.engine, from_a.dataset));
+    g_assert_true(trp_engine_awaits(w.engine, from_b.dataset));
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_assert_false(trp_engine_awaits(w.engine, from_b.dataset));
     world_free(&w);
 }
 
@@ -738,6 +801,8 @@ int main(int argc, char **argv)
     ADD(the_end_of_a_map_stage_is_told_once);
     ADD(a_lost_executor_takes_its_outputs_along);
     ADD(a_moved_output_needs_no_second_run);
+    ADD(an_output_that_all_see_outlives_its_host);
+    ADD(outputs_are_awaited_until_they_were_read);
     ADD(impossible_shuffles_are_refused);
     ADD(a_barrier_stage_without_slots_is_given_up);
     ADD(a_barrier_stage_that_loses_its_slots_is_given_up);

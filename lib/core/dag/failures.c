@@ -238,11 +238,21 @@ void trp_stage_made_anew(struct trp_engine *e, struct trp_stage *m)
 
 /* ---- fetch failures ---- */
 
+static bool is_shared(const struct trp_engine *e, const struct trp_stage *m,
+                      uint32_t map)
+{
+    struct trp_output_place at;
+    return trp_map_outputs_place(e->dag.outputs, m->shuffle, map, &at) &&
+           at.host == TRP_NONE;
+}
+
 /* What is not at the place any more stays. */
 static void drop_at(struct trp_engine *e, const struct trp_stage *m,
                     const struct trp_fetch_source *from)
 {
-    struct trp_output_place at = trp_dag_place(e, from->executor.n);
+    struct trp_output_place at = {TRP_NONE, TRP_NONE};
+    if (from->executor.n != TRP_NONE)
+        at = trp_dag_place(e, from->executor.n);
     trp_map_outputs_drop(e->dag.outputs, m->shuffle, from->map, at);
     for (uint32_t i = 0; i < from->nmore; i++)
         trp_map_outputs_drop(e->dag.outputs, m->shuffle, from->more[i], at);
@@ -253,7 +263,9 @@ static void drop_output(struct trp_engine *e, const struct trp_stage *m,
 {
     if (m->barrier)
         trp_map_outputs_drop_all(e->dag.outputs, m->shuffle);
-    else if (from->map != TRP_NONE && trp_dag_executor(e, from->executor.n))
+    else if (from->map != TRP_NONE &&
+             (trp_dag_executor(e, from->executor.n) ||
+              (from->executor.n == TRP_NONE && is_shared(e, m, from->map))))
         drop_at(e, m, from);
     else
         trp_map_outputs_grow_epoch(e->dag.outputs);

@@ -50,6 +50,7 @@ struct trp_map_outputs {
     struct shuffle **shuffles;
     uint32_t nshuffles, shuffles_cap;
     struct place **executors, **hosts; /* first place of each, by number */
+    struct place shared;               /* what all hosts see */
     uint32_t nexecutors, executors_cap, nhosts, hosts_cap;
     uint64_t epoch, questions;
     uint64_t powers[256]; /* what a size byte means */
@@ -61,6 +62,7 @@ trp_map_outputs *trp_map_outputs_new(void)
     if (!o)
         return NULL;
     double power = 1.0;
+    o->shared.at = (struct trp_output_place){TRP_NONE, TRP_NONE};
     for (uint32_t i = 1; i < 256; i++) {
         power *= 1.1;
         o->powers[i] = (uint64_t)power;
@@ -157,6 +159,8 @@ uint32_t trp_map_outputs_maps(const trp_map_outputs *o, uint32_t shuffle)
 
 static struct place *place_of(trp_map_outputs *o, struct trp_output_place at)
 {
+    if (at.host == TRP_NONE)
+        return &o->shared;
     struct place *p = at.host < o->nhosts ? o->hosts[at.host] : NULL;
     while (p && p->at.executor != at.executor)
         p = p->next_of_host;
@@ -450,7 +454,7 @@ uint32_t trp_map_outputs_prefer(trp_map_outputs *o, uint32_t shuffle, uint32_t r
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->maps; i++) {
         struct place *p = s->outputs[i].place;
-        if (!p || p->asked != question)
+        if (!p || p == &o->shared || p->asked != question)
             continue;
         p->asked = 0; /* looked at */
         if ((double)p->sum / (double)total >= share)

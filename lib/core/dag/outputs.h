@@ -4,7 +4,8 @@
  *
  * Words. A *shuffle* is a dense number of the caller's; *map* and *reduce* are task
  * indices of the two sides. A *place* is an executor on a host; with executor TRP_NONE
- * an output belongs to the host alone (decision 17) and outlives every executor there.
+ * an output belongs to the host alone (decision 17) and outlives every executor there;
+ * with host TRP_NONE as well it lies where all hosts see it, and outlives them too.
  * The *epoch* grows whenever an output may have gone; readers forget what they know of
  * an older one.
  *

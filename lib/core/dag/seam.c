@@ -109,11 +109,17 @@ static bool output_moved(struct trp_engine *e, const struct trp_event *ev)
 {
     const struct trp_stage *s = trp_stage_find(e, ev->moved.stage);
     uint32_t executor = ev->moved.executor.n;
-    if (!s || !s->is_map || !may_hold(e, executor) ||
-        trp_map_outputs_move(e->dag.outputs, s->shuffle, ev->moved.map,
-                             ev->moved.attempt.n, trp_dag_place(e, executor)) < 0)
+    bool shared = executor == TRP_NONE && e->config.host_files;
+    struct trp_output_place to = {TRP_NONE, TRP_NONE};
+    if (!s || !s->is_map || (!shared && !may_hold(e, executor)))
         return false;
-    trp_supply_output(e, executor, s->shuffle);
+    if (!shared)
+        to = trp_dag_place(e, executor);
+    if (trp_map_outputs_move(e->dag.outputs, s->shuffle, ev->moved.map,
+                             ev->moved.attempt.n, to) < 0)
+        return false;
+    if (!shared)
+        trp_supply_output(e, executor, s->shuffle);
     return true;
 }
 
