@@ -95,13 +95,14 @@ static json_t *total(const struct trp_statistics *s)
     struct trp_summary_rows rows;
     trp_summary_rows_make(s, false, &rows);
     const struct trp_summary_row *t = &rows.total;
-    json_t *o = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:f, s:f, s:o}", "tasks",
-        (json_int_t)t->tasks, "attempts", (json_int_t)t->attempts, "failed",
-        (json_int_t)t->failures, "given_up", (json_int_t)t->given_up, "skipped",
-        (json_int_t)t->skipped, "wall", (double)(s->last - s->first) * 1e-9, "held",
-        seconds(s, &t->held), "used", seconds(s, &t->used), "cpu", t->cpu,
-        "node_seconds", t->nodes, "data", data(&t->data));
+    json_t *o =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:f, s:f, s:o, s:I}",
+                  "tasks", (json_int_t)t->tasks, "attempts", (json_int_t)t->attempts,
+                  "failed", (json_int_t)t->failures, "given_up",
+                  (json_int_t)t->given_up, "skipped", (json_int_t)t->skipped, "wall",
+                  (double)(s->last - s->first) * 1e-9, "held", seconds(s, &t->held),
+                  "used", seconds(s, &t->used), "cpu", t->cpu, "node_seconds", t->nodes,
+                  "data", data(&t->data), "moved", (json_int_t)s->moved);
     trp_summary_rows_free(&rows);
     return o;
 }

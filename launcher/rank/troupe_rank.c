@@ -6,6 +6,7 @@
  *     step VAR… -- …    what stands before an executor in a Slurm step
  *     guard             ends an additional Slurm job when the driver is gone
  *     tidy OWNER…       removes what executors left on their node that were killed
+ *     move RUN_DIR …    copies map outputs of its node to the folder of the run
  *     gang SPECFILE     the wrapper of one rank of a gang
  *     throw-away PORT   frees an MPI_Comm_accept whose peer died
  *     ask RUN_DIR       asks the driver of a run on its node for who is elsewhere
@@ -24,6 +25,7 @@
 #include "driver/pipeline_run.h"
 #include "executor/executor.h"
 #include "executor/job_guard.h"
+#include "executor/moving.h"
 #include "executor/spawner.h"
 #include "os/title.h"
 
@@ -76,6 +78,8 @@ int main(int argc, char **argv)
         return guard_job();
     if (strcmp(part, "tidy") == 0 && argc > 2)
         return trp_slurm_tidy_main(argc - 2, argv + 2);
+    if (strcmp(part, "move") == 0 && argc > 4)
+        return trp_move_main(argc - 2, argv + 2);
     if (strcmp(part, "gang") == 0 && argc == 5)
         return be_rank(argc, argv);
     if (strcmp(part, "throw-away") == 0 && argc == 3)

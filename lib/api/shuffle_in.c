@@ -22,13 +22,14 @@ struct trp_wide_side {
 };
 
 static int fetch_failed(struct trp_flow *f, uint32_t dataset, uint32_t map,
-                        uint64_t attempt, const char *text)
+                        uint64_t attempt, uint32_t location, const char *text)
 {
     if (!f->failed) {
         f->ret->fetch.failed = true;
         f->ret->fetch.dataset = dataset;
         f->ret->fetch.map = map;
         f->ret->fetch.attempt = attempt;
+        f->ret->fetch.location = location;
         f->ret->error[0] = '\0';
     }
     return trp_flow_fail(f, TRP_ENOENT, "%s", text);
@@ -60,6 +61,9 @@ static int read_failed(struct trp_flow *f, const struct trp_wide_side *s,
     if (problem->is) {
         find_others(f, s, problem);
         return fetch_failed(f, problem->shuffle, problem->map, problem->attempt,
+                            problem->host < s->read.nhosts
+                                ? s->hosts[problem->host].location
+                                : TRP_NONE,
                             err->text);
     }
     return trp_flow_data_failed(f, s->combining, err);
@@ -92,7 +96,7 @@ static int fill_sources(struct trp_flow *f, struct trp_wide_side *s,
             .location = in->locations[i].number};
     for (uint32_t i = 0; i < from->nmaps; i++) {
         if (from->maps[i].attempt == TRP_INPUT_MISSING)
-            return fetch_failed(f, from->dataset, i, TRP_INPUT_MISSING,
+            return fetch_failed(f, from->dataset, i, TRP_INPUT_MISSING, TRP_NONE,
                                 "a map output is missing");
         s->sources[i] = (struct trp_shuffle_source){
             .map = i, .attempt = from->maps[i].attempt, .host = from->maps[i].location};

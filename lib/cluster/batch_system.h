@@ -65,6 +65,12 @@ struct trp_batch_handler {
     /* The same of an executor's, which is another one; told before `granted` or later.
      */
     void (*executor_ends)(void *context, trp_executor_id executor, int64_t when);
+    /* The folder of the run's on that node is about to be removed, and no executor is
+     * there, or comes: what has to be moved before, as words for `troupe-rank move`,
+     * to be freed with trp_argv_free. NULL: nothing. It may take *ret_ns. */
+    char **(*needed)(void *context, const char *node, int64_t *ret_ns);
+    /* A line that it has printed; NULL: it has ended. */
+    void (*moved)(void *context, const char *node, const char *line);
 };
 
 /* What it can do besides; each may be NULL: there is no such thing here. */
@@ -102,6 +108,9 @@ struct trp_batch_ops {
     /* On that node there is a folder of the run's (os/private_folder.h), or not any
      * more. It is removed before the node is given back. NULL: there are no nodes. */
     void (*files)(trp_cluster *c, const char *node, bool there);
+    /* What the handler says is needed of that node is to be moved, since nobody comes
+     * there any more. NULL: there are no nodes. */
+    void (*move)(trp_cluster *c, const char *node);
     /* The handler's `outlook` has another answer. NULL: nobody asks for it. */
     void (*stages_changed)(trp_cluster *c);
 };

@@ -393,8 +393,8 @@ struct trp_event {
             trp_stage_id stage; /* the map stage */
             uint32_t map;
             trp_attempt_id attempt;   /* that made it */
-            trp_executor_id executor; /* where it is now; with host_files n == TRP_NONE:
-                                       * where all hosts see it */
+            trp_executor_id executor; /* where it is now; n == TRP_NONE: where all hosts
+                                       * see it */
         } moved;
         struct {
             trp_stage_id stage;

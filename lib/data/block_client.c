@@ -102,6 +102,15 @@ static void wait_for_server(trp_block_client *c, struct trp_fetch *f, const char
     f->unknown = f->where == TRP_FETCH_WAITS;
 }
 
+/* What it wants is being moved: no try is lost by that. */
+static void wait_for_move(trp_block_client *c, struct trp_fetch *f)
+{
+    f->where = TRP_FETCH_WAITS;
+    f->due_ns = c->calls.now + c->calls.config.retry_ns;
+    f->unknown = true;
+    DL_APPEND(c->waiting, f);
+}
+
 static void fetch_start(trp_block_client *c, struct trp_fetch *f)
 {
     static const char unknown[] = "no block server of this host is known";
@@ -109,6 +118,8 @@ static void fetch_start(trp_block_client *c, struct trp_fetch *f)
     char *learnt = host->endpoints ? NULL : learnt_endpoint(c, f);
     if (!host->endpoints && !learnt)
         wait_for_server(c, f, unknown);
+    else if (learnt && !*learnt)
+        wait_for_move(c, f);
     else if (!learnt && host->nendpoints == 0)
         fetch_over(c, f, TRP_ENOENT, unknown);
     else if (trp_block_call_want(

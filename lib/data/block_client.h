@@ -39,7 +39,8 @@ int trp_block_client_start(const struct trp_block_client_config *config,
                            trp_block_client **ret, trp_error *err);
 /* The block servers of a location, in place of those that were known (copied). Of any
  * thread. A reader whose location has none waits for some, for as long as others are
- * tried again. TRP_ENOMEM: nothing is changed. */
+ * tried again; where the first is "", what lies there is being moved: until there are
+ * others. TRP_ENOMEM: nothing is changed. */
 int trp_block_client_learn(trp_block_client *c, uint32_t location,
                            const char *const *endpoints, uint32_t n);
 /* So far; of any thread. */

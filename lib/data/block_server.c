@@ -117,6 +117,24 @@ static struct open_file *free_place(struct open_file *from, uint32_t n)
     return best;
 }
 
+/* In the folder of this host, else where those of hosts that are gone lie. */
+static int open_output(const trp_block_server *s, const struct trp_output_id *id,
+                       struct trp_block_file *ret, trp_error *err)
+{
+    trp_error none;
+    int rc = trp_block_file_open(s->folder, id, ret, err);
+    int shared = rc == TRP_ENOENT && s->config.shared
+                     ? trp_held_open(s->config.shared, O_RDONLY | O_DIRECTORY, 0)
+                     : -1;
+    if (shared < 0)
+        return rc;
+    rc = trp_block_file_open(shared, id, ret, &none);
+    close(shared);
+    if (rc < 0 && rc != TRP_ENOENT)
+        *err = none;
+    return rc;
+}
+
 /* The open file of a map output. As trp_block_file_open; TRP_EWAIT: all are in use. */
 static int find_file(trp_block_server *s, const struct trp_output_id *id,
                      struct open_file **ret, trp_error *err)
@@ -135,7 +153,7 @@ static int find_file(trp_block_server *s, const struct trp_output_id *id,
     if (!place)
         return trp_error_set(err, TRP_EWAIT, "the server has too many files open");
     close_file(place);
-    int rc = trp_block_file_open(s->folder, id, &place->file, err);
+    int rc = open_output(s, id, &place->file, err);
     if (rc < 0)
         return rc;
     place->id = *id;

@@ -20,10 +20,13 @@
 #include "core/base/error.h"
 
 struct trp_block_server_config {
-    const char *folder;           /* the run's shuffle folder on this host */
-    const uint8_t *secret;        /* TRP_SECRET_SIZE bytes (comm/channel.h), copied */
-    bool munge, mac;              /* as in trp_call_config */
-    bool here_only;               /* all executors are on this machine */
+    const char *folder;    /* the run's shuffle folder on this host */
+    const char *shared;    /* another one, that all hosts see: outputs of hosts that
+                                   * are gone may lie there; borrowed as long as the server
+                                   * lives. NULL: there is none */
+    const uint8_t *secret; /* TRP_SECRET_SIZE bytes (comm/channel.h), copied */
+    bool munge, mac;       /* as in trp_call_config */
+    bool here_only;        /* all executors are on this machine */
     int64_t handshake_timeout_ns; /* to prove oneself; 0: 10 s */
     int64_t timeout_ns; /* a caller that asks for nothing, or takes nothing of what it
                          * asked for, so long is hung up on: its host may be gone; 0:

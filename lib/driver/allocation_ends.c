@@ -9,7 +9,7 @@
  */
 #include <stdio.h>
 
-#include "driver/driver_state.h"
+#include "driver/moving.h"
 #include "os/clock.h"
 
 #define RESERVE_NS (20 * TRP_SECOND)
@@ -37,6 +37,9 @@ void trp_driver_executor_ends(void *context, trp_executor_id executor, int64_t w
         .kind = TRP_EVENT_ENDS,
         .ends = {.executor = executor, .at_ns = when ? d->now + left : INT64_MAX}
     };
+    struct trp_executor_record *x = trp_record_of(d, executor.n);
+    if (x)
+        trp_driver_goes_at(d, x, ev.ends.at_ns);
     trp_driver_step(d, &ev);
 }
 

@@ -11,6 +11,7 @@
  *     allocation_ends.c  the end of the driver's allocation
  *     map_outputs.c map outputs: for who reads them, and what ends say of them
  *     locations.c   where they lie, and who serves them
+ *     moving.c      … and how they leave hosts that go
  *     kept_datasets.c  partitions that executors keep
  *     secrets.c     what executors have to prove
  *     metrics.c     what the run tells a monitoring system
@@ -61,6 +62,9 @@ struct trp_executor_record {
     bool here;              /* its process may exist: the cluster has not said `gone` */
     bool released;          /* told to go by the engine */
     bool leaving;           /* its node is drained, and the engine was told */
+    bool going;             /* its node, or its job, goes: so do its map outputs */
+    bool held_back;         /* released, but for outputs that are to be moved first */
+    int64_t goes_at;        /* its job ends soon after, mono; INT64_MAX: it does not */
     enum trp_loss ended;    /* what the cluster says of its end; EXITED: nothing */
     int64_t last_words_due; /* in GONE: how long its last words are waited for, mono */
     struct trp_last_words last_words;
@@ -88,13 +92,24 @@ struct trp_driver_location {
     uint32_t *servers; /* executors */
     uint32_t nservers, servers_cap;
     uint64_t changed; /* the last change of these, in the order of all */
+    uint32_t last;    /* who has served it and left last, TRP_NONE: nobody */
     bool unserved;    /* it was read when nobody served it */
+    bool moving;      /* outputs are being moved from there to the run's folder … */
+    uint32_t mover;   /* … by this executor; TRP_NONE: by a step */
+    bool moved;       /* some were; or it is the run's folder, and some are there */
+    bool unmovable;   /* no more are: it failed, or did not help */
+    uint32_t nmoved;  /* by this mover … */
+    uint64_t bytes;   /* … so many bytes … */
+    int64_t took_ns;  /* … in so long */
+    int64_t move_due; /* it has failed then; of one that nobody serves and that is read:
+                       * a step is sent; INT64_MAX: neither */
 };
 
 /* The location of each map task's output, and the attempt that made it. */
 struct trp_driver_outputs {
     struct trp_driver_output {
-        uint64_t attempt;
+        uint64_t attempt, bytes;
+        int64_t made_ns;   /* what its task has taken */
         uint32_t location; /* 1 + its number; 0: none is known */
     } * v;
     uint32_t n;
@@ -232,6 +247,8 @@ struct trp_driver {
     uint32_t nlocations, locations_cap;
     uint64_t location_changes;          /* of who serves them */
     int64_t servers_due;                /* readers are told then, or INT64_MAX */
+    int64_t moving_due;                 /* moving.c: something is due, or INT64_MAX */
+    uint64_t moving_rate;               /* of outputs, bytes a second; 0: not known */
     struct trp_driver_outputs *outputs; /* by dataset */
     uint32_t noutputs;
     bool over;                    /* executors are told that the run is */

@@ -5,6 +5,7 @@
 #include "driver/kept_datasets.h"
 #include "driver/locations.h"
 #include "driver/map_outputs.h"
+#include "driver/moving.h"
 #include "os/clock.h"
 
 void trp_driver_on_gang_ended(void *context, trp_attempt_id attempt,
@@ -115,6 +116,8 @@ void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
         on_records(d, data, size);
     else if (trp_message_kind_of(data, size) == TRP_MSG_LOCATION)
         trp_driver_on_location(d, x, data, size);
+    else if (trp_message_kind_of(data, size) == TRP_MSG_MOVED)
+        trp_driver_on_moved(d, x, data, size);
     else if (trp_message_kind_of(data, size) == TRP_MSG_BLOCKS)
         on_blocks(d, x, data, size);
     else

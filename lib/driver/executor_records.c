@@ -12,6 +12,7 @@
 #include "core/base/array.h"
 #include "driver/driver_state.h"
 #include "driver/locations.h"
+#include "driver/moving.h"
 #include "events/run_folder.h"
 #include "os/clock.h"
 #include "os/held.h"
@@ -37,6 +38,7 @@ static struct trp_executor_record *make_record(trp_driver *d, trp_executor_id id
     x->state = TRP_RECORD_COMING;
     x->ended = TRP_LOSS_EXITED;
     x->location = TRP_NONE;
+    x->goes_at = INT64_MAX;
     return d->records[id.n] = x;
 }
 
@@ -153,14 +155,16 @@ void trp_record_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
 void trp_record_release(trp_driver *d, trp_executor_id id)
 {
     struct trp_executor_record *x = trp_record_of(d, id.n);
-    if (!x || x->released)
+    if (!x || x->released || trp_driver_holds_back(d, x))
         return;
+    x->held_back = false;
     bool joined = x->state & TRP_RECORD_JOINED;
     x->released = true;
     trp_driver_serves_no_more(d, x);
     if (joined) {
         struct trp_buf b = {0};
-        trp_shutdown_put(&b, d->over);
+        /* Nobody of the run comes there after it, when its job ends. */
+        trp_shutdown_put(&b, d->over || (x->going && !x->leaving));
         if (!b.failed)
             trp_channel_send(d->channel, id.n, b.data, b.size);
         trp_buf_free(&b);

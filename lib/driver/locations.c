@@ -18,6 +18,7 @@
 
 #include "core/base/array.h"
 #include "driver/copy_tree.h"
+#include "driver/moving.h"
 #include "os/clock.h"
 #include "os/held.h"
 #include "os/private_folder.h"
@@ -28,7 +29,8 @@
 
 enum {
     TIDY_MS = 2000,
-    COMPRESS = 1, /* as fast as disks */
+    COMPRESS = 1,  /* as fast as disks */
+    FOR_MOVED = 4, /* executors that are named for what was moved */
 };
 
 /* ---- orders ---------------------------------------------------------------------- */
@@ -114,15 +116,20 @@ static uint32_t number_of(trp_driver *d, struct trp_location *l)
         return TRP_NONE;
     uint32_t n = d->nlocations++;
     l->number = n;
-    d->locations[n] = (struct trp_driver_location){.is = *l};
+    d->locations[n] =
+        (struct trp_driver_location){.is = *l, .last = TRP_NONE, .move_due = INT64_MAX};
     l->host = l->folder = NULL;
     return n;
 }
 
-static void changed(trp_driver *d, struct trp_driver_location *l)
+/* Whose outputs were moved is served by any. */
+void trp_driver_location_changed(trp_driver *d, struct trp_driver_location *l)
 {
-    int64_t due = d->now + (l->nservers == 1 ? FIRST_NS : NEWS_NS);
+    int64_t due = d->now + (l->nservers <= 1 ? FIRST_NS : NEWS_NS);
     l->changed = ++d->location_changes;
+    for (uint32_t i = 0; i < d->nlocations; i++)
+        if (d->locations[i].moved)
+            d->locations[i].changed = d->location_changes;
     if (due < d->servers_due)
         d->servers_due = due;
 }
@@ -148,7 +155,20 @@ static void serve(trp_driver *d, struct trp_executor_record *x, uint32_t number,
     }
     x->endpoint = take_endpoint;
     l->servers[l->nservers++] = x->id.n;
-    changed(d, l);
+    trp_driver_location_changed(d, l);
+}
+
+uint32_t trp_driver_shared_location(trp_driver *d)
+{
+    char folder[4300];
+    struct trp_location l = {.host = strdup("the run's folder")};
+    snprintf(folder, sizeof folder, "%s/state/scratch/shuffle", d->run_dir);
+    l.folder = strdup(folder);
+    uint32_t number = l.host && l.folder ? number_of(d, &l) : TRP_NONE;
+    if (number != TRP_NONE)
+        d->locations[number].moved = true;
+    trp_location_clear(&l);
+    return number;
 }
 
 void trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
@@ -183,7 +203,10 @@ void trp_driver_serves_no_more(trp_driver *d, struct trp_executor_record *x)
             l->servers[i--] = l->servers[--l->nservers];
     free(x->endpoint);
     x->endpoint = NULL;
-    changed(d, l);
+    l->last = x->id.n;
+    trp_driver_location_changed(d, l);
+    if (d->attempts > 0)
+        trp_driver_awaits(d, x->location);
 }
 
 bool trp_driver_unserved(trp_driver *d, const struct trp_location *at)
@@ -205,6 +228,18 @@ bool trp_driver_unserved(trp_driver *d, const struct trp_location *at)
 
 /* ---- servers --------------------------------------------------------------------- */
 
+/* Some of those that serve what lies in the run's folder: all do. */
+static uint32_t any_servers(const trp_driver *d, const char **ret)
+{
+    uint32_t n = 0;
+    for (uint32_t i = d->nrecords; i-- > 0 && n < FOR_MOVED;) {
+        const struct trp_executor_record *x = d->records[i];
+        if (x && x->endpoint && !x->going)
+            ret[n++] = x->endpoint;
+    }
+    return n;
+}
+
 static void put_servers(const trp_driver *d, const struct trp_driver_location *l,
                         struct trp_buf *b)
 {
@@ -212,6 +247,10 @@ static void put_servers(const trp_driver *d, const struct trp_driver_location *l
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->nservers && n < TRP_ENDPOINTS_MAX; i++)
         endpoints[n++] = trp_record_of(d, l->servers[i])->endpoint;
+    if (n == 0 && l->moving)
+        endpoints[n++] = "";
+    else if (n == 0 && l->moved)
+        n = any_servers(d, endpoints);
     trp_servers_add(b, l->is.number, endpoints, n);
 }
 
@@ -246,7 +285,8 @@ void trp_driver_tell_readers(trp_driver *d, int64_t now)
 /* ---- outputs --------------------------------------------------------------------- */
 
 void trp_driver_note_output(trp_driver *d, uint32_t dataset, uint32_t map,
-                            trp_attempt_id attempt, const struct trp_executor_record *x)
+                            trp_attempt_id attempt, const struct trp_executor_record *x,
+                            const struct trp_end *end)
 {
     uint32_t location = x ? x->location : TRP_NONE;
     if (location == TRP_NONE ||
@@ -254,7 +294,11 @@ void trp_driver_note_output(trp_driver *d, uint32_t dataset, uint32_t map,
         return;
     struct trp_driver_outputs *o = &d->outputs[dataset];
     if (TRP_ARRAY_RESERVE_ZEROED(o->v, o->n, (uint64_t)map + 1))
-        o->v[map] = (struct trp_driver_output){attempt.n, location + 1};
+        o->v[map] = (struct trp_driver_output){
+            .attempt = attempt.n,
+            .bytes = end && end->has_data ? end->data.written_bytes : 0,
+            .made_ns = end ? end->duration_ns : 0,
+            .location = location + 1};
 }
 
 const struct trp_location *trp_driver_location_of(const trp_driver *d, uint32_t dataset,

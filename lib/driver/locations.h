@@ -27,10 +27,17 @@ bool trp_driver_tell_servers(trp_driver *d, struct trp_executor_record *x);
 /* The same for all that read; at d->servers_due. */
 void trp_driver_tell_readers(trp_driver *d, int64_t now);
 
-/* The map task's output that `attempt` made lies where the executor's do. */
+/* Who serves it has changed, or whether it is being moved: readers are told. */
+void trp_driver_location_changed(trp_driver *d, struct trp_driver_location *l);
+/* The number of the location in the run's folder; TRP_NONE: out of memory. Others may
+ * be elsewhere in memory afterwards. */
+uint32_t trp_driver_shared_location(trp_driver *d);
+
+/* The map task's output that `attempt` made lies where the executor's do. `end`: that
+ * of the attempt; NULL: nothing is known of it. */
 void trp_driver_note_output(trp_driver *d, uint32_t dataset, uint32_t map,
-                            trp_attempt_id attempt,
-                            const struct trp_executor_record *x);
+                            trp_attempt_id attempt, const struct trp_executor_record *x,
+                            const struct trp_end *end);
 /* Where it lies; NULL: at no location (a static run's). */
 const struct trp_location *trp_driver_location_of(const trp_driver *d, uint32_t dataset,
                                                   uint32_t map, uint64_t attempt);

@@ -21,6 +21,7 @@
 #include "conf/wording.h"
 #include "driver/driver_state.h"
 #include "driver/locations.h"
+#include "driver/moving.h"
 #include "os/clock.h"
 
 static const int64_t LOOK_NS = 200000;
@@ -230,6 +231,8 @@ static int64_t next_due(const trp_driver *d, int64_t until)
         due = d->last_words_due;
     if (d->servers_due < due)
         due = d->servers_due;
+    if (d->moving_due < due)
+        due = d->moving_due;
     if (!d->stop && d->time_up < due)
         due = d->time_up;
     if (d->stop && !d->killed && d->kill_at < due)
@@ -296,6 +299,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
             trp_driver_check_late(d, now);
             trp_record_give_up_late(d, now);
             trp_driver_tell_readers(d, now);
+            trp_driver_moving_late(d, now);
         }
         if (now >= trp_engine_next_timer(d->engine)) {
             struct trp_event ev = {.kind = TRP_EVENT_TIME};

@@ -15,6 +15,7 @@
 #include "core/base/array.h"
 #include "driver/kept_datasets.h"
 #include "driver/locations.h"
+#include "driver/moving.h"
 #include "driver/perform.h"
 #include "wire/map_output.h"
 
@@ -101,6 +102,8 @@ static bool fill_input(trp_driver *d, struct trp_input *in, uint32_t dataset,
             .folder = none};
         const struct trp_location *l =
             there ? trp_driver_location_of(d, dataset, i, v.attempt.n) : NULL;
+        if (l)
+            trp_driver_awaits(d, l->number);
         in->maps[i].location = place_of(places, l ? l : &nowhere);
         in->maps[i].attempt = there ? v.attempt.n : TRP_INPUT_MISSING;
         if (in->maps[i].location == TRP_NONE)
@@ -168,7 +171,11 @@ static void take_others(const trp_driver *d, struct trp_fetch_end *f,
     uint32_t *maps = f->nmore ? malloc(f->nmore * sizeof *maps) : NULL;
     for (uint32_t i = 0; maps && i < f->nmore; i++) {
         struct trp_input_view v;
-        if (trp_engine_input(d->engine, f->dataset, f->more[i].map, &v) == 0 &&
+        const struct trp_location *at =
+            trp_driver_location_of(d, f->dataset, f->more[i].map, f->more[i].attempt);
+        bool moved = f->location != TRP_NONE && at && at->number != f->location;
+        if (!moved &&
+            trp_engine_input(d->engine, f->dataset, f->more[i].map, &v) == 0 &&
             v.attempt.n == f->more[i].attempt)
             maps[ret->nmore++] = f->more[i].map;
     }
@@ -199,14 +206,23 @@ static bool take_fetch(trp_driver *d, struct trp_end *end, struct trp_task_end *
     if (trp_fetch_end_get(end->extra, end->extra_size, &f) < 0)
         return false;
     ret->from = trp_engine_blame(d->engine, f.dataset, f.map, f.attempt);
+    const struct trp_location *at =
+        trp_driver_location_of(d, f.dataset, f.map, f.attempt.n);
+    if (f.location != TRP_NONE && at && at->number != f.location) {
+        /* It was moved, and nobody is to blame, but that those there had to go. */
+        const struct trp_driver_location *was =
+            f.location < d->nlocations ? &d->locations[f.location] : NULL;
+        ret->from.map = TRP_NONE;
+        ret->from.executor.n =
+            was && !trp_record_of(d, was->last) ? was->last : TRP_NONE;
+        at = NULL;
+    }
     take_others(d, &f, &ret->from);
     const struct trp_driver_stage *m =
         ret->from.stage.n == TRP_NONE ? NULL : trp_driver_stage_of(d, ret->from.stage);
     if (snprintf(d->fetch_text, sizeof d->fetch_text, "%.*s%s%s%s", (int)f.size, f.text,
                  m ? " (stage " : "", m ? m->name : "", m ? ")" : "") < 0)
         return false;
-    const struct trp_location *at =
-        trp_driver_location_of(d, f.dataset, f.map, f.attempt.n);
     d->fetch = (struct trp_event_fetch){.shuffle = f.dataset,
                                         .map_index = f.map,
                                         .map = f.attempt,

@@ -352,7 +352,8 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
         t.blocks = trp_driver_blocks_of(x, v->task_end.attempt, &t.nblocks);
     trp_event_task_ended(d->log, &t);
     if (v->task_end.status == TRP_END_SUCCESS && s->map && s->dataset != TRP_NONE)
-        trp_driver_note_output(d, s->dataset, v->task_end.task, v->task_end.attempt, x);
+        trp_driver_note_output(d, s->dataset, v->task_end.task, v->task_end.attempt, x,
+                               end);
     if (v->task_end.status == TRP_END_SUCCESS)
         trp_driver_count_done(d, s, s->done + 1);
     else if (v->task_end.counted)

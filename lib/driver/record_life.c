@@ -24,6 +24,7 @@
 
 #include "driver/driver_state.h"
 #include "driver/locations.h"
+#include "driver/moving.h"
 #include "events/run_folder.h"
 #include "os/clock.h"
 #include "os/held.h"
@@ -80,6 +81,7 @@ static void tell_loss(trp_driver *d, struct trp_executor_record *x,
     const int64_t now = d->now;
     char *text = strdup(loss_text(x, reason, buf, sizeof(buf)));
     trp_driver_serves_no_more(d, x);
+    trp_driver_mover_lost(d, x);
     struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_LOST,
         .lost = {.executor = x->id,
@@ -353,9 +355,11 @@ static void on_down(void *context, uint32_t peer,
         return;
     if (last_words)
         x->last_words = *last_words;
+    const bool told = x->released;
+    x->released |= x->held_back;
     if (x->last_words.garbled && !x->cause)
         x->cause = strdup("what came on its connection is not what was sent");
-    if (x->here && d->cluster && !x->released)
+    if (x->here && d->cluster && !told)
         d->cluster->ops->kill(d->cluster, x->id);
     happen(d, x, kind_of_down(x), &about);
 }
@@ -412,6 +416,7 @@ static void on_gone(void *context, trp_executor_id executor, const struct trp_go
     struct trp_executor_record *x = trp_record_of(d, executor.n);
     if (!x)
         return;
+    x->released |= x->held_back;
     if (g->status == TRP_ETIME)
         x->ended = TRP_LOSS_TIME_LIMIT;
     else if (g->status == TRP_ECANCELLED)
@@ -462,6 +467,7 @@ static void on_leaving(void *context, trp_executor_id executor)
     snprintf(text, sizeof(text), "executor %u is to go: %s is being drained",
              executor.n, x->host);
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
+    trp_driver_going(d, x);
     trp_driver_step(d, &ev);
 }
 
@@ -476,6 +482,7 @@ static void on_ending(void *context, trp_executor_id executor)
     if (!x || x->state == TRP_RECORD_LOST)
         return;
     x->ended = TRP_LOSS_DECOMMISSIONED;
+    trp_driver_going(d, x);
     trp_driver_step(d, &ev);
 }
 
@@ -516,6 +523,8 @@ const struct trp_cluster_handler trp_driver_cluster_handler = {
                 .queue_wait = trp_driver_on_queue_wait,
                 .ends = trp_driver_ends,
                 .executor_ends = trp_driver_executor_ends,
+                .needed = trp_driver_needed,
+                .moved = trp_driver_moved,
                 .nodes = trp_driver_on_nodes,
                 .job = trp_driver_on_job,
                 .step = trp_driver_on_step,

@@ -189,6 +189,22 @@ void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at)
     trp_event_log_put_lines(l, &b);
 }
 
+void trp_event_outputs_moved(trp_event_log *l, const char *host, uint32_t outputs,
+                             uint64_t bytes, int64_t took_ns, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    l->statistics->moved += bytes;
+    TRP_JSON(&b, "{\"Event\":\"TroupeOutputsMoved\"");
+    TRP_JSON_TEXT(&b, "Host", host);
+    TRP_JSON_INT(&b, "Outputs", outputs);
+    TRP_JSON_INT(&b, "Bytes", bytes);
+    TRP_JSON_INT(&b, "Move Time", took_ns / 1000000);
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
+    trp_event_log_put_lines(l, &b);
+}
+
 void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool additional, int64_t at)
 {
     struct trp_buf b = {0};

@@ -168,6 +168,10 @@ void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcom
                        const char *failure, int64_t at);
 /* So many nodes of Slurm's are held from now on: TroupeNodes. */
 void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at);
+/* So many map outputs were moved from a host to the run's folder: TroupeOutputsMoved,
+ * {"Host":…,"Outputs":…,"Bytes":…,"Move Time":…,"Timestamp":…}; the time in ms. */
+void trp_event_outputs_moved(trp_event_log *l, const char *host, uint32_t outputs,
+                             uint64_t bytes, int64_t took_ns, int64_t at);
 /* A Slurm job is the run's: TroupeSlurmJob, {"Job ID":…,"Further":…,"Timestamp":…}. */
 void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool additional, int64_t at);
 /* A step of it begins, for executor `id` or a gang's attempt of that number:

@@ -386,6 +386,16 @@ static int on_nodes(struct trp_record_reader *r, const json_t *event)
     return 0;
 }
 
+static int on_moved(struct trp_record_reader *r, const json_t *event)
+{
+    json_int_t bytes = json_integer_value(json_object_get(event, "Bytes"));
+    trp_record_at(r, event, "Timestamp");
+    if (bytes < 0)
+        return TRP_EINVAL;
+    r->now->statistics.moved += (uint64_t)bytes;
+    return 0;
+}
+
 static int on_costs(struct trp_record_reader *r, const json_t *event)
 {
     struct trp_statistics *s = &r->now->statistics;
@@ -502,6 +512,7 @@ static const struct {
     {"TroupeTaskSummaryBegin",            on_time               },
     {"TroupeTaskSummary",                 trp_record_summary    },
     {"TroupeNodes",                       on_nodes              },
+    {"TroupeOutputsMoved",                on_moved              },
     {"TroupeSlurmCosts",                  on_costs              },
     {"TroupeSlurmJob",                    on_slurm_job          },
     {"TroupeSlurmStep",                   on_slurm_step         },

@@ -137,6 +137,7 @@ struct trp_statistics {
     uint32_t running;  /* stages that run now */
     double node_share; /* node-seconds of a stage that has run from the start */
     double idle_nodes; /* node-seconds while no stage ran */
+    uint64_t moved;    /* bytes of map outputs, from their hosts to the run's folder */
     uint64_t rpcs, sruns, srun_rpcs; /* as struct trp_event_costs */
     int64_t first, last; /* wall clock of the first and the last thing told */
 };

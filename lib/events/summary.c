@@ -332,11 +332,12 @@ static void print_kept(FILE *out, const struct trp_data_bytes *all)
 }
 
 /* Records that went from stage to stage; nothing where none did. */
-static void print_data(FILE *out, const struct trp_data_bytes *all)
+static void print_data(FILE *out, const struct trp_data_bytes *all,
+                       uint64_t moved_bytes)
 {
-    char written[CELL], read[CELL], remote[CELL], spilled[CELL];
+    char written[CELL], read[CELL], remote[CELL], spilled[CELL], moved[CELL];
     print_kept(out, all);
-    if (!all->read && !all->written)
+    if (!all->read && !all->written && !moved_bytes)
         return;
     bytes_text(all->written, written);
     bytes_text(all->read, read);
@@ -346,6 +347,9 @@ static void print_data(FILE *out, const struct trp_data_bytes *all)
     bytes_text(all->spilled, spilled);
     if (all->spilled)
         fprintf(out, ", %s spilled", spilled);
+    bytes_text(moved_bytes, moved);
+    if (moved_bytes)
+        fprintf(out, ", %s moved", moved);
     fputc('\n', out);
 }
 
@@ -394,7 +398,7 @@ void trp_summary_print(struct trp_statistics *s, bool live, bool all, FILE *out)
         print_share(out, s->device[d], total->held.devices[d], total->used.devices[d]);
         fputc('\n', out);
     }
-    print_data(out, &total->data);
+    print_data(out, &total->data, s->moved);
     print_accumulated(out, s);
     print_slurm(out, s, total->nodes);
     trp_summary_rows_free(&t.rows);

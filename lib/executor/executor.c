@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "executor/executor_internal.h"
+#include "executor/moving.h"
 #include "executor/scratch.h"
 #include "os/binding.h"
 #include "os/clock.h"
@@ -175,6 +176,8 @@ void trp_executor_finish(trp_executor *e)
     if (e->spawner_lost)
         end_without_spawner(e);
     bool stopped = !e->last_words_said && trp_functions_stop(e, FUNCTION_GRACE_MS);
+    trp_mover_stop(e->mover);
+    e->mover = NULL;
     trp_executor_files_leave(e);
     /* Else the spawner sees us die, kills the commands and tells what was said. */
     if (!stopped)

@@ -65,6 +65,7 @@ struct trp_function_result {
         bool failed; /* with a status: this map output could not be read */
         uint32_t dataset, map;
         uint64_t attempt;
+        uint32_t location; /* where it was looked for; TRP_NONE: that is not known */
         struct trp_map_output *more; /* others that are not there; malloc'ed, taken */
         uint32_t nmore;
     } fetch;

@@ -3,7 +3,8 @@
  *
  * Parts: executor.c life of the process, executor_loop.c messages, sleep and ends,
  * executor_stage.c stages and queues, executor_function.c functions and their threads,
- * executor_sync.c what functions ask, files.c where map outputs lie, crash.c last words of a crash.
+ * executor_sync.c what functions ask, files.c where map outputs lie, moving.c how they
+ * leave the host, crash.c last words of a crash.
  *
  * Words. A task here is *formally running* from its launch, or from the end whose place
  * it took (decision 16), until its end is recorded; whether a thread has it already is
@@ -89,6 +90,8 @@ typedef struct trp_executor {
     trp_baton *baton;
     char host[256];
     _Atomic(struct trp_executor_files *) files; /* of map outputs; NULL: none yet */
+    struct trp_mover *mover; /* outputs are being moved; NULL: none are */
+    _Atomic bool moved;      /* there is news of that */
     trp_block_store *blocks;
     bool blocks_told; /* that they cannot go to the disk */
     struct trp_executor_stage *stages, *last_stage;
@@ -142,6 +145,9 @@ void trp_executor_stages_free(trp_executor *e);
 /* files.c: FILES and SERVERS messages. */
 int trp_executor_files_order(trp_executor *e, const uint8_t *message, size_t size);
 int trp_executor_servers(trp_executor *e, const uint8_t *message, size_t size);
+/* MOVE, and what comes of it. */
+int trp_executor_move(trp_executor *e, const uint8_t *message, size_t size);
+void trp_executor_tell_moved(trp_executor *e);
 /* What a task is told of them. */
 void trp_executor_files_info(trp_executor *e, struct trp_task_info *ret);
 /* Lets go of the folder, and removes it when nobody needs it any more; while tasks may

@@ -303,11 +303,14 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
         return trp_executor_files_order(e, data, size) == TRP_OK;
     case TRP_MSG_SERVERS:
         return trp_executor_servers(e, data, size) == TRP_OK;
+    case TRP_MSG_MOVE:
+        return trp_executor_move(e, data, size) == TRP_OK;
     case TRP_MSG_ENDS:
     case TRP_MSG_SYNC:
     case TRP_MSG_RECORDS:
     case TRP_MSG_LOCATION:
     case TRP_MSG_BLOCKS:
+    case TRP_MSG_MOVED:
         break;
     }
     return false;
@@ -403,7 +406,8 @@ static void wait_for_work(trp_executor *e, int64_t now)
         {.fd = e->wake,                                      .events = POLLIN},
         {.fd = e->spawner ? trp_spawner_fd(e->spawner) : -1, .events = POLLIN},
     };
-    if (!atomic_load(&e->finished) && !atomic_load(&e->syncs_unsent))
+    if (!atomic_load(&e->finished) && !atomic_load(&e->syncs_unsent) &&
+        !atomic_load(&e->moved))
         ppoll(p, 3, until == INT64_MAX ? NULL : &wait, NULL);
     atomic_store(&e->sleeping, 0);
     if (p[1].revents) {
@@ -431,6 +435,8 @@ bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self)
             trp_functions_timers(e, now);
         if (atomic_load_explicit(&e->syncs_unsent, memory_order_relaxed))
             trp_syncs_send(e);
+        if (atomic_load_explicit(&e->moved, memory_order_relaxed))
+            trp_executor_tell_moved(e);
         int ran = trp_functions_run(e, self);
         if (ran < 0)
             return false;

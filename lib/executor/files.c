@@ -22,12 +22,14 @@
 #include "data/block_client.h"
 #include "data/block_server.h"
 #include "executor/executor_internal.h"
+#include "executor/moving.h"
 #include "executor/scratch.h"
 #include "os/private_folder.h"
 
 struct trp_executor_files {
     char folder[TRP_RUN_FILES];
-    bool opens; /* outputs of this host that others wrote */
+    char shared[TRP_RUN_FILES]; /* the run's, where outputs are moved to */
+    bool opens;                 /* outputs of this host that others wrote */
     uint8_t compress;
     trp_block_server *server;
     trp_block_client *client;
@@ -64,6 +66,7 @@ static int start_serving(struct trp_executor_files *f, const trp_executor *e,
     enum { PARTS = 4 }; /* of the time that a driver's silence is borne */
     const struct trp_block_server_config server = {
         .folder = f->folder,
+        .shared = f->run.path[0] ? f->shared : NULL,
         .secret = secret,
         .munge = e->shape.munge != 0,
         .mac = e->shape.mac != 0,
@@ -86,6 +89,7 @@ static int make_files(struct trp_executor_files *f, const trp_executor *e,
     char shared[sizeof e->shape.run_dir + 32];
     trp_error why;
     snprintf(shared, sizeof shared, "%s/state/scratch", e->shape.run_dir);
+    snprintf(f->shared, sizeof f->shared, "%s/shuffle", shared);
     int rc = e->shape.secret_file[0] ? trp_executor_secret(&e->shape, secret, err) : 0;
     if (rc == 0 && o->in_run) {
         rc = use_folder(f, o->parent, err);
@@ -171,6 +175,51 @@ int trp_executor_servers(trp_executor *e, const uint8_t *message, size_t size)
         trp_endpoints_free(endpoints, n);
     }
     return rc;
+}
+
+/* ---- moving ---------------------------------------------------------------------- */
+
+static void wake(void *context)
+{
+    trp_executor *e = context;
+    atomic_store(&e->moved, true);
+    trp_functions_wake(e);
+}
+
+/* The driver asks for nothing while it waits for what it asked for. */
+int trp_executor_move(trp_executor *e, const uint8_t *message, size_t size)
+{
+    struct trp_executor_files *f = atomic_load(&e->files);
+    struct trp_mover_config config = {
+        .run_dir = e->shape.run_dir, .news = wake, .context = e};
+    struct trp_move_output *outputs;
+    trp_error err;
+    int rc =
+        f && !e->mover ? trp_move_get(message, size, &outputs, &config.n) : TRP_EPROTO;
+    if (rc < 0)
+        return rc;
+    config.from = f->folder;
+    config.outputs = outputs;
+    rc = trp_mover_start(&config, &e->mover, &err);
+    free(outputs);
+    if (rc < 0)
+        trp_executor_fail(e, "%s", err.text);
+    return rc;
+}
+
+void trp_executor_tell_moved(trp_executor *e)
+{
+    struct trp_buf b = {0};
+    atomic_store(&e->moved, false);
+    bool last = e->mover && trp_mover_take(e->mover, &b);
+    if (last) {
+        trp_mover_stop(e->mover);
+        e->mover = NULL;
+    }
+    if (b.failed ||
+        (b.size && trp_channel_send(e->channel, TRP_DRIVER_PEER, b.data, b.size) < 0))
+        trp_executor_fail(e, "cannot tell the driver of map outputs that were moved");
+    trp_buf_free(&b);
 }
 
 void trp_executor_files_info(trp_executor *e, struct trp_task_info *ret)

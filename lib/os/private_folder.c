@@ -272,6 +272,56 @@ int trp_run_files_enter(const char *parent, const uint8_t *key, const char *owne
                          strerror(errno));
 }
 
+/* The run's folder of that owner in `at`: private folders have no link to a run. */
+static bool is_run_files_of(int at, const char *name, const char *owner)
+{
+    struct stat st;
+    int fd = may_be_ours(at, name)
+                 ? openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                 : -1;
+    bool is = fd >= 0 && fstatat(fd, RUN, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+              S_ISLNK(st.st_mode) && is_made_for(fd, &owner, 1);
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+static bool find_in(const char *place, const char *owner, struct trp_run_files *ret)
+{
+    DIR *d = opendir(place);
+    ret->lock = -1;
+    for (struct dirent *entry; d && ret->lock < 0 && (entry = readdir(d));) {
+        if (!is_run_files_of(dirfd(d), entry->d_name, owner))
+            continue;
+        int n = snprintf(ret->path, sizeof ret->path, "%s/%s", place, entry->d_name);
+        int fd = n < (int)sizeof ret->path
+                     ? open(ret->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                     : -1;
+        if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0 && is_still(fd, ret->path))
+            ret->lock = fd;
+        else if (fd >= 0)
+            close(fd);
+    }
+    if (d)
+        closedir(d);
+    if (ret->lock < 0)
+        ret->path[0] = '\0';
+    return ret->lock >= 0;
+}
+
+int trp_run_files_find(const char *parent, const char *owner, struct trp_run_files *ret,
+                       trp_error *err)
+{
+    const char *places[PLACES];
+    find_places(places);
+    if (parent[0] && find_in(parent, owner, ret))
+        return 0;
+    for (size_t i = 0; i < PLACES; i++)
+        if (places[i] && find_in(places[i], owner, ret))
+            return 0;
+    return trp_error_set(err, TRP_ENOENT, "there are no files of this run here");
+}
+
 bool trp_run_files_leave(struct trp_run_files *f, bool over)
 {
     size_t all = SIZE_MAX;

@@ -52,6 +52,10 @@ struct trp_run_files {
  * ret->path is "". */
 int trp_run_files_enter(const char *parent, const uint8_t *key, const char *owner,
                         const char *run_dir, struct trp_run_files *ret, trp_error *err);
+/* Enters the one that is there, made for that owner, for who does not know the key.
+ * TRP_ENOENT: there is none. */
+int trp_run_files_find(const char *parent, const char *owner, struct trp_run_files *ret,
+                       trp_error *err);
 /* Does not use it any more. `over`: nor does anybody else of the run, soon. Then the
  * last one removes it: true, it is gone. */
 bool trp_run_files_leave(struct trp_run_files *f, bool over);

@@ -152,6 +152,101 @@ int trp_servers_next(struct trp_view *v, uint32_t *ret_location, char ***ret_end
     return v->bad ? TRP_EPROTO : TRP_ENOMEM;
 }
 
+/* ---- MOVE and MOVED ------------------------------------------------------------ */
+
+enum { MOVE_BYTES = 2 * sizeof(uint32_t) + sizeof(uint64_t) };
+
+static void put_move(struct trp_buf *b, const struct trp_move_output *m)
+{
+    trp_put_u32(b, m->dataset);
+    trp_put_u32(b, m->map);
+    trp_put_u64(b, m->attempt);
+}
+
+static void get_move(struct trp_view *v, struct trp_move_output *ret)
+{
+    ret->dataset = trp_get_u32(v);
+    ret->map = trp_get_u32(v);
+    ret->attempt = trp_get_u64(v);
+}
+
+void trp_move_put(struct trp_buf *b, const struct trp_move_output *v, uint32_t n)
+{
+    trp_put_u8(b, TRP_MSG_MOVE);
+    trp_put_u32(b, n);
+    for (uint32_t i = 0; i < n; i++)
+        put_move(b, &v[i]);
+}
+
+int trp_move_get(const void *p, size_t size, struct trp_move_output **ret,
+                 uint32_t *ret_n)
+{
+    struct trp_view v = trp_view_of(p, size);
+    if (trp_get_u8(&v) != TRP_MSG_MOVE)
+        return TRP_EPROTO;
+    uint32_t n = trp_get_count(&v, MOVE_BYTES);
+    struct trp_move_output *all = v.bad ? NULL : malloc((n ? n : 1) * sizeof *all);
+    for (uint32_t i = 0; all && i < n; i++)
+        get_move(&v, &all[i]);
+    if (all && trp_view_end(&v)) {
+        *ret = all;
+        *ret_n = n;
+        return 0;
+    }
+    int rc = v.bad || all ? TRP_EPROTO : TRP_ENOMEM;
+    free(all);
+    return rc;
+}
+
+void trp_moved_begin(struct trp_buf *b)
+{
+    trp_buf_clear(b);
+    trp_put_u8(b, TRP_MSG_MOVED);
+}
+
+void trp_moved_add(struct trp_buf *b, const struct trp_moved_output *m)
+{
+    trp_put_u8(b, 1);
+    put_move(b, &m->is);
+    trp_put_u64(b, m->bytes);
+    trp_put_u64(b, (uint64_t)m->took_ns);
+}
+
+void trp_moved_finish(struct trp_buf *b, bool last, const char *text)
+{
+    trp_put_u8(b, 0);
+    trp_put_u8(b, last);
+    trp_put_text(b, text);
+}
+
+int trp_moved_open(const void *p, size_t size, struct trp_view *ret)
+{
+    *ret = trp_view_of(p, size);
+    return trp_get_u8(ret) == TRP_MSG_MOVED ? 0 : TRP_EPROTO;
+}
+
+int trp_moved_next(struct trp_view *v, struct trp_moved_output *ret, bool *ret_last,
+                   char **ret_text)
+{
+    if (get_flag(v)) {
+        get_move(v, &ret->is);
+        ret->bytes = trp_get_u64(v);
+        ret->took_ns = (int64_t)trp_get_u64(v);
+        v->bad = v->bad || ret->took_ns < 0;
+        return v->bad ? TRP_EPROTO : 1;
+    }
+    bool last = get_flag(v);
+    char *text = v->bad ? NULL : trp_get_text(v);
+    if (text && trp_view_end(v)) {
+        *ret_last = last;
+        *ret_text = text;
+        return 0;
+    }
+    int rc = v->bad || text ? TRP_EPROTO : TRP_ENOMEM;
+    free(text);
+    return rc;
+}
+
 /* ---- INPUTS -------------------------------------------------------------------- */
 
 void trp_stage_inputs_put(struct trp_buf *b, const struct trp_stage_inputs *in)
@@ -337,6 +432,7 @@ void trp_fetch_end_put(struct trp_buf *b, const struct trp_fetch_end *f)
     trp_put_u32(b, f->dataset);
     trp_put_u32(b, f->map);
     trp_put_u64(b, f->attempt.n);
+    trp_put_u32(b, f->location);
     trp_put_u32(b, f->nmore);
     for (uint32_t i = 0; i < f->nmore; i++) {
         trp_put_u32(b, f->more[i].map);
@@ -351,6 +447,7 @@ int trp_fetch_end_get(const void *p, size_t n, struct trp_fetch_end *ret)
     ret->dataset = trp_get_u32(&v);
     ret->map = trp_get_u32(&v);
     ret->attempt.n = trp_get_u64(&v);
+    ret->location = trp_get_u32(&v);
     uint32_t count = trp_get_count(&v, 12);
     ret->nmore = 0;
     ret->more = count ? malloc(count * sizeof *ret->more) : NULL;

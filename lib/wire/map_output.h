@@ -11,8 +11,10 @@
  *   INPUTS   for each dataset whose map outputs a stage reads: the location and the
  *            attempt of every map task's output; sent to an executor once for each
  *            attempt of the stage, before its first launch there
+ *   MOVE     outputs at its location to be copied to the run's folder: the host goes
  * executor → driver
  *   LOCATION the answer to FILES; without a folder, later: it has removed that
+ *   MOVED    the answer to MOVE, in one or several messages
  * In an end (struct trp_end)
  *   extra of a map task's end: the sizes of its blocks
  *   extra of TRP_END_FETCH:    the output, then a text
@@ -96,7 +98,8 @@ void trp_location_put(struct trp_buf *b, const struct trp_location *l,
 int trp_location_get(const void *p, size_t n, struct trp_location *ret,
                      char **ret_endpoint);
 
-/* SERVERS: begun, then one location after the other. */
+/* SERVERS: begun, then one location after the other. Where the only endpoint is "" what
+ * lies there is being moved: readers wait. */
 void trp_servers_begin(struct trp_buf *b);
 void trp_servers_add(struct trp_buf *b, uint32_t location, const char *const *endpoints,
                      uint32_t n);
@@ -106,6 +109,33 @@ int trp_servers_open(const void *p, size_t n, struct trp_view *ret); /* TRP_EPRO
 int trp_servers_next(struct trp_view *v, uint32_t *ret_location, char ***ret_endpoints,
                      uint32_t *ret_n);
 void trp_endpoints_free(char **endpoints, uint32_t n);
+
+/* MOVE: outputs by dataset, map task and the attempt that made them. */
+struct trp_move_output {
+    uint32_t dataset, map;
+    uint64_t attempt;
+};
+void trp_move_put(struct trp_buf *b, const struct trp_move_output *v, uint32_t n);
+/* *ret is malloc'ed. TRP_EPROTO, TRP_ENOMEM. */
+int trp_move_get(const void *p, size_t size, struct trp_move_output **ret,
+                 uint32_t *ret_n);
+
+/* MOVED: begun, outputs one after the other, finished. */
+struct trp_moved_output {
+    struct trp_move_output is;
+    uint64_t bytes;
+    int64_t took_ns; /* from the begin of its copying */
+};
+void trp_moved_begin(struct trp_buf *b);
+void trp_moved_add(struct trp_buf *b, const struct trp_moved_output *m);
+/* `last`: there are no more of the MOVE; those that were not told could not be moved, as
+ * `text` says; "": all were, or are not there. */
+void trp_moved_finish(struct trp_buf *b, bool last, const char *text);
+int trp_moved_open(const void *p, size_t size, struct trp_view *ret); /* TRP_EPROTO */
+/* 1: an output; 0: the end, with *ret_last, and *ret_text, which is malloc'ed.
+ * TRP_EPROTO, TRP_ENOMEM. */
+int trp_moved_next(struct trp_view *v, struct trp_moved_output *ret, bool *ret_last,
+                   char **ret_text);
 
 /* Of a host's copy of a file that all hosts read (data/host_copy.h), in a SYNC of
  * TRP_SYNC_COPY: an executor wants it, or its host has it by now. */
@@ -142,6 +172,7 @@ struct trp_map_output {
 struct trp_fetch_end {
     uint32_t dataset, map;
     trp_attempt_id attempt;
+    uint32_t location; /* its number, as the reader knew it; TRP_NONE: it did not */
     /* Others of the dataset on the same host that are not there. When got: to be freed.
      */
     struct trp_map_output *more;

@@ -12,6 +12,7 @@
  *   INPUTS   where the map outputs lie that a stage reads (wire/map_output.h)
  *   FILES    where to leave map outputs, and whether to serve them (the same)
  *   SERVERS  who serves them (the same)
+ *   MOVE     map outputs to be copied to the run's folder (the same)
  *   UNPERSIST  a dataset is kept no longer (wire/blocks.h)
  * executor → driver
  *   ENDS     a batch of attempts that ended, with metrics and results
@@ -19,6 +20,7 @@
  *            whether it may commit its output
  *   RECORDS  how many records running functions have read so far
  *   LOCATION where its map outputs lie, and its block server (wire/map_output.h)
+ *   MOVED    what has become of a MOVE (the same)
  *   BLOCKS   what has become of partitions that it keeps (wire/blocks.h)
  *
  * A decoder checks every length; TRP_EPROTO for anything else. Borrowed pointers point
@@ -33,7 +35,7 @@
 #include "core/base/ids.h"
 #include "core/engine.h"
 
-enum { TRP_WIRE_VERSION = 8 };
+enum { TRP_WIRE_VERSION = 9 };
 
 enum trp_message_kind {
     TRP_MSG_STAGE = 1,
@@ -51,6 +53,8 @@ enum trp_message_kind {
     TRP_MSG_LOCATION = 13,
     TRP_MSG_BLOCKS = 14,
     TRP_MSG_UNPERSIST = 15,
+    TRP_MSG_MOVE = 16,
+    TRP_MSG_MOVED = 17,
 };
 
 enum trp_work_kind {

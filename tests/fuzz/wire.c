@@ -310,6 +310,42 @@ static int take_blocks(const uint8_t *data, size_t size)
     return rc;
 }
 
+static int take_move(const uint8_t *data, size_t size)
+{
+    struct trp_move_output *v;
+    struct trp_buf b = {0};
+    uint32_t n;
+    int rc = trp_move_get(data, size, &v, &n);
+    if (rc < 0)
+        return rc;
+    trp_move_put(&b, v, n);
+    same("MOVE", &b, data, size);
+    free(v);
+    return 0;
+}
+
+static int take_moved(const uint8_t *data, size_t size)
+{
+    struct trp_moved_output m;
+    struct trp_buf b = {0};
+    struct trp_view v;
+    bool last;
+    char *text;
+    int rc = trp_moved_open(data, size, &v);
+    if (rc < 0)
+        return rc;
+    trp_moved_begin(&b);
+    while ((rc = trp_moved_next(&v, &m, &last, &text)) > 0)
+        trp_moved_add(&b, &m);
+    if (rc == 0) {
+        trp_moved_finish(&b, last, text);
+        free(text);
+        same("MOVED", &b, data, size);
+    }
+    trp_buf_free(&b);
+    return rc;
+}
+
 static int take_unpersist(const uint8_t *data, size_t size)
 {
     struct trp_buf b = {0};
@@ -380,6 +416,10 @@ static int take(const uint8_t *data, size_t size)
         return take_unpersist(data, size);
     case TRP_MSG_SHUTDOWN:
         return take_shutdown(data, size);
+    case TRP_MSG_MOVE:
+        return take_move(data, size);
+    case TRP_MSG_MOVED:
+        return take_moved(data, size);
     }
     return take_command(data, size); /* a body without its message */
 }

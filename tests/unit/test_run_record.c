@@ -123,6 +123,7 @@ static void play(struct world *w)
     trp_event_profile(l, &train);
     trp_event_slurm_job(l, 7, false, T0 + 1 * MS);
     trp_event_nodes(l, 2, T0 + 10 * MS);
+    trp_event_outputs_moved(l, "n2", 3, 5 << 20, 7 * MS, T0 + 15 * MS);
     trp_event_job_start(l, &(struct trp_event_job){.job = {0}}, T0 + 10 * MS, stages,
                         4);
     trp_event_stage_submitted(l, &stages[0], T0 + 20 * MS);
@@ -209,6 +210,7 @@ static void the_summary_is_that_of_the_run(void)
     g_assert_cmpstr(now, ==, then);
     g_assert_nonnull(strstr(now, "gpu-seconds"));
     g_assert_nonnull(strstr(now, "failed"));
+    g_assert_nonnull(strstr(now, " moved\n"));
     g_assert_cmpstr(r.v[0]->app_name, ==, "weather");
     g_assert_cmpint(r.v[0]->started, ==, T0);
     g_assert_true(r.v[0]->complete);
@@ -318,6 +320,7 @@ static void what_is_no_event_log_is_refused(void)
         {"[]\n",                                                                 ":1: not an event"},
         {"{\"Event\":\"TroupeNodes\",\"Nodes\":1}\n",                            ":1: not an event"},
         {BEGIN "{\"Event\":\"TroupeNodes\",\"Nodes\":-1}\n",                     ":2: not an event"},
+        {BEGIN "{\"Event\":\"TroupeOutputsMoved\",\"Bytes\":-1}\n",              ":2: not an event"},
         {BEGIN "{\"Event\":\"TroupeSlurmJob\",\"Job ID\":0}\n",                  ":2: not an event"},
         {BEGIN "{\"Event\":\"TroupeSlurmStep\",\"Job ID\":1,"
                "\"Step Name\":\"x\",\"Executor ID\":\"driver\"}\n",     ":2: not an event"},

@@ -542,7 +542,7 @@ static void small_messages_come_back_as_they_were(void)
     trp_shutdown_put(&b, false);
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_SHUTDOWN);
     g_assert_cmpint(trp_message_kind_of(b.data, 0), ==, 0);
-    b.data[0] = TRP_MSG_UNPERSIST + 1;
+    b.data[0] = TRP_MSG_MOVED + 1;
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, 0);
     trp_buf_free(&b);
 }

@@ -154,6 +154,61 @@ static void servers_come_back(void)
     trp_buf_free(&b);
 }
 
+static void outputs_to_be_moved_come_back(void)
+{
+    const struct trp_move_output want[] = {
+        {1, 2, UINT64_C(3) << 40},
+        {4, 5, 6                }
+    };
+    struct trp_move_output *got;
+    struct trp_buf b = {0};
+    uint32_t n;
+    trp_move_put(&b, want, 2);
+    g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_MOVE);
+    g_assert_cmpint(trp_move_get(b.data, b.size, &got, &n), ==, 0);
+    g_assert_cmpmem(got, n * sizeof *got, want, sizeof want);
+    free(got);
+    for (size_t cut = 0; cut < b.size; cut++)
+        g_assert_cmpint(trp_move_get(b.data, cut, &got, &n), ==, TRP_EPROTO);
+    trp_buf_free(&b);
+}
+
+static void what_was_moved_comes_back(void)
+{
+    const struct trp_moved_output want[] = {
+        {{1, 2, UINT64_C(3) << 40}, 1000, 7        },
+        {{4, 5, 6},                 0,    INT64_MAX}
+    };
+    struct trp_moved_output got;
+    struct trp_buf b = {0};
+    struct trp_view v;
+    bool last = false;
+    char *text;
+    trp_moved_begin(&b);
+    for (int i = 0; i < 2; i++)
+        trp_moved_add(&b, &want[i]);
+    trp_moved_finish(&b, true, "the disk is full");
+    g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_MOVED);
+    g_assert_cmpint(trp_moved_open(b.data, b.size, &v), ==, 0);
+    for (int i = 0; i < 2; i++) {
+        g_assert_cmpint(trp_moved_next(&v, &got, &last, &text), ==, 1);
+        g_assert_cmpuint(got.is.dataset, ==, want[i].is.dataset);
+        g_assert_cmpuint(got.is.map, ==, want[i].is.map);
+        g_assert_cmpuint(got.is.attempt, ==, want[i].is.attempt);
+        g_assert_cmpuint(got.bytes, ==, want[i].bytes);
+        g_assert_cmpint(got.took_ns, ==, want[i].took_ns);
+    }
+    g_assert_cmpint(trp_moved_next(&v, &got, &last, &text), ==, 0);
+    g_assert_true(last);
+    g_assert_cmpstr(text, ==, "the disk is full");
+    free(text);
+    g_assert_cmpint(trp_moved_open(b.data, b.size - 1, &v), ==, 0);
+    while (trp_moved_next(&v, &got, &last, &text) > 0)
+        ;
+    g_assert_true(v.bad);
+    trp_buf_free(&b);
+}
+
 static void a_fetch_failure_comes_back(void)
 {
     struct trp_buf b = {0};
@@ -161,12 +216,13 @@ static void a_fetch_failure_comes_back(void)
         {5, 6         },
         {7, UINT64_MAX}
     };
-    struct trp_fetch_end f = {1, 2, {UINT64_C(3) << 32}, others, 2, "gone", 4}, got;
+    struct trp_fetch_end f = {1, 2, {UINT64_C(3) << 32}, 9, others, 2, "gone", 4}, got;
     trp_fetch_end_put(&b, &f);
     g_assert_cmpint(trp_fetch_end_get(b.data, b.size, &got), ==, 0);
     g_assert_cmpuint(got.dataset, ==, 1);
     g_assert_cmpuint(got.map, ==, 2);
     g_assert_cmpuint(got.attempt.n, ==, f.attempt.n);
+    g_assert_cmpuint(got.location, ==, 9);
     g_assert_cmpmem(got.text, got.size, "gone", 4);
     g_assert_cmpuint(got.nmore, ==, 2);
     g_assert_cmpuint(got.more[1].map, ==, 7);
@@ -263,6 +319,10 @@ int main(int argc, char **argv)
     g_test_add_func("/wire/shuffle/copies come back", test_copies);
     g_test_add_func("/wire/shuffle/locations come back", locations_come_back);
     g_test_add_func("/wire/shuffle/servers come back", servers_come_back);
+    g_test_add_func("/wire/shuffle/outputs to be moved come back",
+                    outputs_to_be_moved_come_back);
+    g_test_add_func("/wire/shuffle/what was moved comes back",
+                    what_was_moved_comes_back);
     g_test_add_func("/wire/shuffle/a fetch failure comes back",
                     a_fetch_failure_comes_back);
     g_test_add_func("/wire/shuffle/an end carries what went through map outputs",

@@ -372,6 +372,11 @@ static void slurm_files(trp_cluster *c, const char *node, bool there)
     trp_slurm_tidy_files(slurm_of(c), node, there);
 }
 
+static void slurm_move(trp_cluster *c, const char *node)
+{
+    trp_slurm_tidy_move(slurm_of(c), node);
+}
+
 static const struct trp_topology *slurm_topology(trp_cluster *c)
 {
     return &slurm_of(c)->topology;
@@ -456,5 +461,6 @@ const struct trp_cluster_ops trp_slurm_ops = {
                 .outlived = slurm_outlived,
                 .stages_changed = slurm_stages_changed,
                 .files = slurm_files,
+                .move = slurm_move,
                 },
 };

@@ -9,14 +9,15 @@
  */
 #include "core/alloc/moving.h"
 
-#define SECOND INT64_C(1000000000)
-#define ANEW_NS SECOND
+#include "core/base/time.h"
+
+#define ANEW_NS TRP_SECOND
 #define FIRST_RATE UINT64_C(100000000)
 #define LEAST_BYTES UINT64_C(1000000)
 
 int64_t trp_moving_takes(uint64_t bytes, uint64_t rate)
 {
-    double ns = (double)bytes / (double)(rate ? rate : FIRST_RATE) * (double)SECOND;
+    double ns = (double)bytes / (double)(rate ? rate : FIRST_RATE) * (double)TRP_SECOND;
     return ns < (double)(INT64_MAX / 2) ? (int64_t)ns : INT64_MAX / 2;
 }
 
@@ -29,7 +30,7 @@ uint64_t trp_moving_rate(uint64_t rate, uint64_t bytes, int64_t took_ns)
 {
     if (bytes < LEAST_BYTES || took_ns <= 0)
         return rate;
-    double now = (double)bytes / (double)took_ns * (double)SECOND;
+    double now = (double)bytes / (double)took_ns * (double)TRP_SECOND;
     uint64_t found = now < 1                      ? 1
                      : now < (double)(1ULL << 50) ? (uint64_t)now
                                                   : 1ULL << 50;

@@ -109,7 +109,7 @@ static bool output_moved(struct trp_engine *e, const struct trp_event *ev)
 {
     const struct trp_stage *s = trp_stage_find(e, ev->moved.stage);
     uint32_t executor = ev->moved.executor.n;
-    bool shared = executor == TRP_NONE && e->config.host_files;
+    bool shared = executor == TRP_NONE;
     struct trp_output_place to = {TRP_NONE, TRP_NONE};
     if (!s || !s->is_map || (!shared && !may_hold(e, executor)))
         return false;

@@ -2,7 +2,7 @@
  * tally PATTERN DIR [WAIT]: saves "WORD\tCOUNT" for each word (of letters, made small)
  * of the files, by trp_reduce_by_key in 5 partitions, its two stages in profiles of two
  * shapes (with TALLY_PLAIN in the environment: in the default one; with TALLY_MS a map
- * task takes so many ms more). With WAIT, a name,
+ * task takes so many ms more; with TALLY_PARTS in so many partitions). With WAIT, a name,
  * the last map task writes its executor to WAIT.here and waits for WAIT.go.
  */
 #include <ctype.h>
@@ -100,7 +100,8 @@ int main(int argc, char **argv)
     trp_dataset *d = trp_text_files(ctx, argv[1], MAPS);
     d = trp_transform(d, split, wait, wait ? strlen(wait) + 1 : 0);
     d = in_shape(ctx, d, "split", 1);
-    d = trp_reduce_by_key(d, TRP_SUM_I64, REDUCES);
+    const char *parts = getenv("TALLY_PARTS");
+    d = trp_reduce_by_key(d, TRP_SUM_I64, parts ? (uint32_t)atoi(parts) : REDUCES);
     d = trp_transform(d, print, NULL, 0);
     d = in_shape(ctx, d, "sum", 2);
     if (trp_save(d, argv[2]) < 0)

@@ -28,17 +28,24 @@
 #define LOOK_NS INT64_C(20000000)
 #define FIRST_PAUSE_NS INT64_C(500000000)
 
-enum { WAIT_MS = 8000 };
+enum { WAIT_MS = 8000, LINE = 512 };
 
 struct trp_slurm_debris {
     struct trp_slurm_debris *next;
     uint32_t node;
+    char *name; /* of it: it may be gone */
     uint32_t *executors;
     uint32_t n, capacity;
     uint32_t asked;          /* of how many the srun knows */
     pid_t srun;              /* 0: none */
     int64_t at_ns, pause_ns; /* when the next one is started; after how long */
     int64_t until_ns;        /* when it is given up */
+    bool asks;               /* the driver is to be asked what is needed first … */
+    pid_t mover;             /* … an srun moves that away; 0: none … */
+    int from_mover;          /* … whose lines come from here … */
+    char line[LINE];         /* … this one so far */
+    uint32_t nline;
+    int64_t move_until_ns; /* … and is given up then */
 };
 
 static struct trp_slurm_debris *find_debris(const struct trp_slurm *s, uint32_t node)
@@ -49,24 +56,55 @@ static struct trp_slurm_debris *find_debris(const struct trp_slurm *s, uint32_t 
     return d;
 }
 
-void trp_slurm_tidy_owe(struct trp_slurm *s, uint32_t node, uint32_t executor)
+/* What there is of a node, made when there is nothing; NULL: out of memory. */
+static struct trp_slurm_debris *need_debris(struct trp_slurm *s, uint32_t node)
 {
-    struct trp_slurm_debris *d = find_debris(s, node), *fresh = NULL;
-    if (!d)
-        d = fresh = calloc(1, sizeof *d);
-    if (!d || !TRP_ARRAY_GROW(d->executors, d->n, d->capacity)) {
-        free(fresh);
-        return;
+    struct trp_slurm_debris *d = find_debris(s, node);
+    if (d || !(d = calloc(1, sizeof *d)))
+        return d;
+    d->name = strdup(s->inventory.nodes[node].name);
+    if (!d->name) {
+        free(d);
+        return NULL;
     }
-    d->executors[d->n++] = executor;
     d->node = node;
+    d->from_mover = -1;
+    d->next = s->tidy.list;
+    s->tidy.list = d;
+    return d;
+}
+
+static void look_soon(struct trp_slurm *s, struct trp_slurm_debris *d)
+{
     d->until_ns = trp_additional_now() + TRP_SLURM_TIDY_NS;
-    if (fresh) {
-        d->next = s->tidy.list;
-        s->tidy.list = d;
-    }
     if (!s->closed)
         trp_slurm_pump_soon(s);
+}
+
+void trp_slurm_tidy_owe(struct trp_slurm *s, uint32_t node, uint32_t executor)
+{
+    struct trp_slurm_debris *d = need_debris(s, node);
+    if (!d)
+        return;
+    if (TRP_ARRAY_GROW(d->executors, d->n, d->capacity))
+        d->executors[d->n++] = executor;
+    d->asks |= executor == TRP_NONE;
+    look_soon(s, d);
+}
+
+void trp_slurm_tidy_move(struct trp_slurm *s, const char *node)
+{
+    for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
+        const struct trp_slurm_node *n = &s->inventory.nodes[i];
+        struct trp_slurm_debris *d = NULL;
+        if (n->name && strcmp(n->name, node) == 0 && i < s->tidy.nfiles &&
+            s->tidy.files[i])
+            d = need_debris(s, i);
+        if (!d)
+            continue;
+        d->asks = true;
+        look_soon(s, d);
+    }
 }
 
 void trp_slurm_tidy_files(struct trp_slurm *s, const char *node, bool there)
@@ -97,6 +135,7 @@ static void drop(struct trp_slurm *s, struct trp_slurm_debris *d)
     while (*at != d)
         at = &(*at)->next;
     *at = d->next;
+    free(d->name);
     free(d->executors);
     free(d);
 }
@@ -123,7 +162,8 @@ int trp_slurm_tidy_main(int argc, char **argv)
     return trp_private_folders_tidy(owners, (size_t)argc, WAIT_MS) ? 0 : 1;
 }
 
-static int spawn(char **argv, char **env, pid_t *ret)
+/* `out`: what it prints goes there; -1: nowhere. */
+static int spawn(char **argv, char **env, int out, pid_t *ret)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -132,6 +172,8 @@ static int spawn(char **argv, char **env, pid_t *ret)
     posix_spawn_file_actions_init(&files);
     for (int fd = 0; fd < 3; fd++)
         posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+    if (out >= 0)
+        posix_spawn_file_actions_adddup2(&files, out, 1);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setsigmask(&attributes, &none);
@@ -141,23 +183,124 @@ static int spawn(char **argv, char **env, pid_t *ret)
     return code;
 }
 
-static void start_tidying(struct trp_slurm *s, struct trp_slurm_debris *d)
+/* The srun, of these arguments, that `does` something there; 0: it could not be started. */
+static pid_t start_srun(struct trp_slurm *s, const struct trp_slurm_debris *d,
+                        char **take_argv, int out, const char *does)
 {
     const char *more[] = {NULL};
     char what[64];
-    char **argv = trp_slurm_tidy_argv(s, d->node, d->executors, d->n);
+    pid_t pid = 0;
     char **env = trp_mpirun_environ(environ, NULL, more);
-    d->pause_ns = d->pause_ns ? 2 * d->pause_ns : FIRST_PAUSE_NS;
-    d->at_ns = trp_additional_now() + d->pause_ns;
-    if (argv && env && spawn(argv, env, &d->srun) == 0) {
-        d->asked = d->n;
-        snprintf(what, sizeof what, "srun that tidies %s",
-                 s->inventory.nodes[d->node].name);
-        trp_run_folder_pid(s->command.run_dir, (int)d->srun, what);
+    if (take_argv && env && spawn(take_argv, env, out, &pid) == 0) {
+        snprintf(what, sizeof what, "srun that %s %s", does, d->name);
+        trp_run_folder_pid(s->command.run_dir, (int)pid, what);
         trp_slurm_srun_started(s);
     }
-    trp_argv_free(argv);
+    trp_argv_free(take_argv);
     trp_argv_free(env);
+    return pid;
+}
+
+static void start_tidying(struct trp_slurm *s, struct trp_slurm_debris *d)
+{
+    d->pause_ns = d->pause_ns ? 2 * d->pause_ns : FIRST_PAUSE_NS;
+    d->at_ns = trp_additional_now() + d->pause_ns;
+    d->srun = start_srun(s, d, trp_slurm_tidy_argv(s, d->node, d->executors, d->n), -1,
+                         "tidies");
+    if (d->srun)
+        d->asked = d->n;
+}
+
+/* ---- what is needed elsewhere ---- */
+
+static void tell_moved(const struct trp_slurm *s, const struct trp_slurm_debris *d,
+                       const char *line)
+{
+    if (!s->closed)
+        s->handler.batch.moved(s->handler.context, d->name, line);
+}
+
+static void start_moving(struct trp_slurm *s, struct trp_slurm_debris *d,
+                         char *const *outputs)
+{
+    int ends[2];
+    d->mover = 0;
+    if (pipe2(ends, O_CLOEXEC) == 0) {
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        d->mover = start_srun(s, d, trp_slurm_move_argv(s, d->node, outputs), ends[1],
+                              "moves outputs of");
+        close(ends[1]);
+        if (d->mover)
+            d->from_mover = ends[0];
+        else
+            close(ends[0]);
+    }
+    if (!d->mover) {
+        tell_moved(s, d, "! no srun could be started");
+        tell_moved(s, d, NULL);
+    }
+}
+
+/* A line that is longer is none of its. */
+static void take_lines(const struct trp_slurm *s, struct trp_slurm_debris *d)
+{
+    char c[LINE];
+    ssize_t n;
+    while ((n = read(d->from_mover, c, sizeof c)) > 0) {
+        for (ssize_t i = 0; i < n; i++) {
+            if (c[i] != '\n') {
+                d->nline += d->nline < LINE - 1;
+                d->line[d->nline - 1] = c[i];
+                continue;
+            }
+            d->line[d->nline] = '\0';
+            d->nline = 0;
+            tell_moved(s, d, d->line);
+        }
+    }
+}
+
+/* True: it goes on. */
+static bool look_at_mover(const struct trp_slurm *s, struct trp_slurm_debris *d,
+                          int64_t now, bool lost)
+{
+    int status = 0;
+    if (lost || s->closed || now >= d->move_until_ns)
+        kill(-d->mover, SIGKILL);
+    take_lines(s, d);
+    if (waitpid(d->mover, &status, WNOHANG) == 0)
+        return true;
+    take_lines(s, d);
+    close(d->from_mover);
+    d->from_mover = -1;
+    d->mover = 0;
+    d->nline = 0;
+    if (status != 0)
+        tell_moved(s, d, lost ? "! its node is gone" : "! the step that did it failed");
+    tell_moved(s, d, NULL);
+    d->until_ns = now + TRP_SLURM_TIDY_NS;
+    return false;
+}
+
+/* Before anything is removed. True: something is being moved. */
+static bool is_moving(struct trp_slurm *s, struct trp_slurm_debris *d, int64_t now,
+                      bool lost, bool silent)
+{
+    if (d->mover && look_at_mover(s, d, now, lost))
+        return true;
+    if (!d->asks || lost || silent || d->srun)
+        return false;
+    int64_t takes = 0;
+    char **outputs = s->closed || !s->handler.batch.needed
+                         ? NULL
+                         : s->handler.batch.needed(s->handler.context, d->name, &takes);
+    d->asks = outputs != NULL;
+    if (!outputs)
+        return false;
+    d->move_until_ns = now + takes;
+    start_moving(s, d, outputs);
+    trp_argv_free(outputs);
+    return true;
 }
 
 /* ---- looking after them ---- */
@@ -186,15 +329,18 @@ static bool is_done(struct trp_slurm_debris *d)
 static int64_t look_at(struct trp_slurm *s, struct trp_slurm_debris *d)
 {
     int64_t now = trp_additional_now();
-    bool done = d->srun && is_done(d);
-    bool given_up = now >= d->until_ns || is_lost(s, d->node);
+    bool lost = is_lost(s, d->node);
+    bool silent = trp_slurm_ledger_standing(s->ledger, d->node) == TRP_SLURM_SILENT;
+    if (is_moving(s, d, now, lost, silent))
+        return now + LOOK_NS;
+    bool done = d->srun ? is_done(d) : d->n == 0;
+    bool given_up = now >= d->until_ns || lost;
     if (d->srun && given_up)
         kill(-d->srun, SIGKILL);
-    if (!d->srun && (done || given_up)) {
+    if (!d->srun && ((done && !d->asks) || given_up)) {
         drop(s, d);
         return INT64_MAX;
     }
-    bool silent = trp_slurm_ledger_standing(s->ledger, d->node) == TRP_SLURM_SILENT;
     if (!d->srun && !silent && now >= d->at_ns)
         start_tidying(s, d);
     return d->srun ? now + LOOK_NS : now < d->at_ns ? d->at_ns : now + FIRST_PAUSE_NS;

@@ -8,6 +8,9 @@
  * given back before that, and the run does not end, for TRP_SLURM_TIDY_NS at most. What
  * is there then, since the node or the job was lost as well, goes with the next
  * executor of the same user there.
+ *
+ * Before the run's folder is removed the driver is asked what of it is needed elsewhere
+ * (handler.batch.needed): a step before that one copies it to the run's folder.
  */
 #ifndef TRP_CLUSTER_SLURM_JOBS_TIDY_H
 #define TRP_CLUSTER_SLURM_JOBS_TIDY_H
@@ -22,6 +25,8 @@ void trp_slurm_tidy_owe(struct trp_slurm *s, uint32_t node, uint32_t executor);
 void trp_slurm_tidy_files(struct trp_slurm *s, const char *node, bool there);
 /* It is to be removed on a node (TRP_NONE: on all), where it is: nobody comes there. */
 void trp_slurm_tidy_owe_files(struct trp_slurm *s, uint32_t node);
+/* What the driver needs of that node is to be moved; its folder stays. */
+void trp_slurm_tidy_move(struct trp_slurm *s, const char *node);
 /* Starts steps, and looks after those that run; when to look again, INT64_MAX: when
  * something happens. */
 int64_t trp_slurm_tidy_look(struct trp_slurm *s);

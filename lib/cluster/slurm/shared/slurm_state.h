@@ -124,6 +124,9 @@ char **trp_slurm_guard_argv(const struct trp_slurm *s, uint32_t node);
 /* What tidies the node up after these executors. */
 char **trp_slurm_tidy_argv(const struct trp_slurm *s, uint32_t node,
                            const uint32_t *executors, uint32_t n);
+/* What moves these outputs away from the node, and prints what it has moved. */
+char **trp_slurm_move_argv(const struct trp_slurm *s, uint32_t node,
+                           char *const *outputs);
 /* A gang's step, without the program; `hosts`: file with a line a rank. */
 char **trp_slurm_gang_argv(const struct trp_slurm *s, const struct trp_slurm_request *r,
                            const char *name, const char *mpi, const char *hosts);

@@ -130,9 +130,10 @@ char **trp_slurm_step_argv(const struct trp_slurm *s, const struct trp_slurm_req
     return trp_argv_done(&a);
 }
 
-/* A step that shares what others have: `troupe-rank PART`, which says nothing. */
+/* A step that shares what others have: `troupe-rank PART`, which says nothing, but with
+ * `prints`. */
 static void add_beside(struct trp_argv *a, const struct trp_slurm *s, uint32_t node,
-                       const char *part)
+                       const char *part, bool prints)
 {
     const struct trp_slurm_node *n = &s->inventory.nodes[node];
     const struct trp_slurm_part *p = &s->inventory.parts[n->part];
@@ -152,7 +153,8 @@ static void add_beside(struct trp_argv *a, const struct trp_slurm *s, uint32_t n
     trp_argv_add(a, "--gres=none");
     trp_argv_add(a, "--mpi=none");
     trp_argv_add(a, "--input=none");
-    trp_argv_add(a, "--output=none");
+    if (!prints)
+        trp_argv_add(a, "--output=none");
     trp_argv_add(a, "--error=none");
     trp_argv_add(a, "--job-name=%s:%s", s->command.run_name, part);
     trp_argv_add(a, "%s", s->rank_program);
@@ -162,7 +164,7 @@ static void add_beside(struct trp_argv *a, const struct trp_slurm *s, uint32_t n
 char **trp_slurm_guard_argv(const struct trp_slurm *s, uint32_t node)
 {
     struct trp_argv a = {0};
-    add_beside(&a, s, node, "guard");
+    add_beside(&a, s, node, "guard", false);
     return trp_argv_done(&a);
 }
 
@@ -171,13 +173,26 @@ char **trp_slurm_tidy_argv(const struct trp_slurm *s, uint32_t node,
 {
     struct trp_argv a = {0};
     char owner[TRP_PRIVATE_OWNER];
-    add_beside(&a, s, node, "tidy");
+    add_beside(&a, s, node, "tidy", false);
     for (uint32_t i = 0; i < n; i++) {
         trp_slurm_step_owner(trp_held_id(s->command.run_dir), executors[i], owner);
         trp_argv_add(&a, "%s", owner);
     }
     if (*s->command.scratch) /* a folder to look in */
         trp_argv_add(&a, "%s", s->command.scratch);
+    return trp_argv_done(&a);
+}
+
+char **trp_slurm_move_argv(const struct trp_slurm *s, uint32_t node,
+                           char *const *outputs)
+{
+    struct trp_argv a = {0};
+    add_beside(&a, s, node, "move", true);
+    trp_argv_add(&a, "%s", s->command.run_dir);
+    trp_argv_add(&a, "%s", trp_held_id(s->command.run_dir));
+    trp_argv_add(&a, "%s", s->command.scratch); /* a folder to look in; "": none */
+    for (size_t i = 0; outputs[i]; i++)
+        trp_argv_add(&a, "%s", outputs[i]);
     return trp_argv_done(&a);
 }
 
