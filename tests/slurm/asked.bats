@@ -65,8 +65,9 @@ END
     wait_until 20 eval '[ "$(wc -l <stream)" -ge $((had + 10)) ]'
     [ "$(on head squeue -s -h -j "$job" -o '%j %i' | grep '^troupe-ask ')" = "$step" ]
     tail -n 1 stream | cut -c1-3000
-    [ "$(sed '$d' stream | grep -c '"from":"driver"')" = "$(sed '$d' stream | wc -l)" ]
-    tail -n 2 stream | head -n 1 >d.json
+    head -n "$had" stream >had # it goes on being written
+    [ "$(grep -c '"from":"driver"' had)" = "$had" ]
+    tail -n 1 had >d.json
     [ "$(json '$d->{jobs}[0]{job}' <d.json)" = "$job" ]
     [ "$(json '"$d->{jobs}[0]{state} $d->{jobs}[0]{nodes}"' <d.json)" = "running 1" ]
     [ "$(json '$d->{jobs}[0]{ends} > $d->{now}' <d.json)" = 1 ]
@@ -121,12 +122,9 @@ END
     grep -q "why: waiting for an executor of profile all (4 cores, " out.wide
     # When it has been thought of, Slurm says when it expects to begin it.
     wait_until 90 eval 'as alice head "$TROUPE" explain r wide | grep -qE "Slurm job [0-9]* is pending: .*, expected at [0-2][0-9]:[0-5][0-9]"'
-    as alice head "$TROUPE" status --json r >d.json
-    [ "$(json '"$d->{jobs}[1]{state} $d->{jobs}[1]{additional} $d->{jobs}[1]{profile}"' <d.json)" = "pending 1 all" ]
-    [ -n "$(json '$d->{jobs}[1]{reason}' <d.json)" ]
-    run -0 as alice head "$TROUPE" status r
-    echo "$output"
-    [[ "$output" == *"Slurm job $job: running, 1 node, "*" left"*"for profile all: pending, "* ]]
+    told() { as alice head "$TROUPE" status --json r | json '"$d->{jobs}[1]{state} $d->{jobs}[1]{additional} $d->{jobs}[1]{profile} $d->{jobs}[1]{reason}"'; }
+    wait_until 60 eval '[[ "$(told)" == "pending 1 all "[A-Z]* ]]'
+    wait_until 60 eval '[[ "$(as alice head "$TROUPE" status r)" == *"Slurm job $job: running, 1 node, "*" left"*"for profile all: pending, "* ]]'
     as alice head touch go
     on head scancel -u alice -n wrap
     wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
