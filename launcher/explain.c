@@ -4,6 +4,7 @@
  * event log (events/story.h), and what would run again `--resume` says (run.c).
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,23 @@ static const json_t *now_of(const json_t *answer, const char *stage)
     return NULL;
 }
 
+/* A line that may be long: its further lines begin under its words. */
+static void tell(const char *first, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void tell(const char *first, const char *fmt, ...)
+{
+    char *line = NULL;
+    va_list args;
+    va_start(args, fmt);
+    if (vasprintf(&line, fmt, args) >= 0)
+        trp_text_wrap(line, first, 4, stdout);
+    else
+        printf("%s\n", first);
+    va_end(args);
+    free(line);
+}
+
 static void print_now(const json_t *s, const char *room)
 {
     const char *why = trp_asking_text(s, "why");
@@ -55,16 +73,16 @@ static void print_now(const json_t *s, const char *room)
         trp_text_wrap(why, "  why: ", 4, stdout);
     if (idle)
         printf("  since: %s\n", trp_asking_time(idle, took, sizeof took));
-    printf("  needs: executors of profile %s (%s), ", trp_asking_text(s, "profile"),
-           trp_asking_text(s, "executor"));
-    printf("of which a task takes %s\n", trp_asking_text(s, "task"));
+    tell("  needs: ", "executors of profile %s (%s), of which a task takes %s",
+         trp_asking_text(s, "profile"), trp_asking_text(s, "executor"),
+         trp_asking_text(s, "task"));
     printf("  has: %" PRId64 " of them", trp_asking_int(s, "up"));
     if (coming)
         printf(", %" PRId64 " more asked for since %s", coming,
                trp_asking_time(trp_asking_int(s, "coming_for"), took, sizeof took));
     putchar('\n');
     if (*room && *why)
-        printf("  there is: %s\n", room);
+        trp_text_wrap(room, "  there is: ", 4, stdout);
 }
 
 /* ---- what has happened ---- */
@@ -98,12 +116,13 @@ static void print_places(const json_t *places)
             printf("  and %zu more places (--all)\n", json_array_size(places) - i);
             return;
         }
-        printf("  ran: %" PRId64 " task%s", n, n == 1 ? "" : "s");
         if (gang)
-            printf(" as a gang, outside executors\n");
+            tell("  ran: ", "%" PRId64 " task%s as a gang, outside executors", n,
+                 n == 1 ? "" : "s");
         else
-            printf(" on executor %s on %s, %s (%s)\n", trp_asking_text(p, "executor"),
-                   trp_asking_text(p, "host"), level, level_words(level));
+            tell("  ran: ", "%" PRId64 " task%s on executor %s on %s, %s (%s)", n,
+                 n == 1 ? "" : "s", trp_asking_text(p, "executor"),
+                 trp_asking_text(p, "host"), level, level_words(level));
     }
 }
 
@@ -132,16 +151,17 @@ static void print_lost(const json_t *story)
     const json_t *t;
     size_t i;
     json_array_foreach(json_object_get(story, "given_up"), i, t) {
-        printf("  task %" PRId64 " was given up after %" PRId64 " failures; %s\n",
-               trp_asking_int(t, "task"), trp_asking_int(t, "failures"),
-               *trp_asking_text(t, "log") ? trp_asking_text(t, "log")
-                                          : "it has printed nothing");
+        tell("  ", "task %" PRId64 " was given up after %" PRId64 " failure%s; %s",
+             trp_asking_int(t, "task"), trp_asking_int(t, "failures"),
+             trp_asking_int(t, "failures") == 1 ? "" : "s",
+             *trp_asking_text(t, "log") ? trp_asking_text(t, "log")
+                                        : "it has printed nothing");
     }
     json_array_foreach(json_object_get(story, "skipped"), i, t) {
         const char *after = trp_asking_text(t, "after");
-        printf("  task %" PRId64 " was skipped: task %" PRId64 " of stage %s was given "
-               "up\n",
-               trp_asking_int(t, "task"), trp_asking_int(t, "task"), after);
+        tell("  ",
+             "task %" PRId64 " was skipped: task %" PRId64 " of stage %s was given up",
+             trp_asking_int(t, "task"), trp_asking_int(t, "task"), after);
     }
 }
 

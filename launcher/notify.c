@@ -13,6 +13,7 @@
 
 #include "events/run_record.h"
 #include "events/summary.h"
+#include "events/task_logs.h"
 #include "os/clock.h"
 
 enum { TIME_MS = 60000 };
@@ -34,8 +35,10 @@ static int summary_fd(const trp_run_folder *folder)
     if (trp_run_records_read(log, &runs, &err) == 0) {
         trp_summary_print(&runs.v[runs.n - 1]->statistics, false, false, out);
         trp_run_records_free(&runs);
-        fprintf(out, "logs: %s/logs\nevents: %s/events.jsonl\n", folder->shown,
-                folder->shown);
+        snprintf(log, sizeof log, "%s/logs", folder->path);
+        if (trp_logs_any(log))
+            fprintf(out, "logs: %s/logs\n", folder->shown);
+        fprintf(out, "events: %s/events.jsonl\n", folder->shown);
     } else {
         fprintf(out, "%s\n", err.text);
     }

@@ -16,6 +16,7 @@
 #include "commands.h"
 #include "events/run_folder.h"
 #include "events/summary.h"
+#include "events/task_logs.h"
 #include "report.h"
 #include "report_page.h"
 #include "sacct_call.h"
@@ -180,7 +181,12 @@ static int print(const struct report *r, bool compare, trp_error *err)
         }
         json_decref(document);
     } else if (r->folder) {
-        printf("\nlogs: %s/logs\nevents: %s\n", r->folder, r->events);
+        char logs[4300];
+        snprintf(logs, sizeof logs, "%s/logs", r->folder);
+        putchar('\n');
+        if (trp_logs_any(logs))
+            printf("logs: %s\n", logs);
+        printf("events: %s\n", r->events);
     }
     json_decref(starts);
     return code;

@@ -27,6 +27,7 @@
 #include "driver/file_sums.h"
 #include "driver/foreach.h"
 #include "driver/leftovers.h"
+#include "events/task_logs.h"
 #include "os/held.h"
 #include "os/strings.h"
 
@@ -505,22 +506,27 @@ static void task_given_up(void *context, uint32_t stage, uint32_t after,
         trp_end_line_add(&j->end, TRP_END_TASK_FAILED, "%s", "");
 }
 
-/* How many of a stage's tasks were given up, and where their logs are. */
+/* How many of a stage's tasks were given up, and where their logs are. Of one that
+ * failed by a single task that task's line says it all. */
 static void losses_line(trp_command_job *j, uint32_t stage, const char *how)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     const struct running *r = &j->running[stage];
-    char lost[96];
-    if (!r->given_up && !r->skipped)
+    bool failed = strcmp(how, "failed") == 0;
+    char lost[96], logs[4300];
+    if (r->given_up + r->skipped == 0 || (failed && r->given_up == 1 && !r->skipped))
         return;
-    int n = snprintf(lost, sizeof lost, "%u", r->given_up ? r->given_up : r->skipped);
-    snprintf(lost + n, sizeof lost - (size_t)n, r->given_up ? " given up" : " skipped");
+    int n =
+        snprintf(lost, sizeof lost, "%u of %u task%s %s",
+                 r->given_up ? r->given_up : r->skipped, r->items.ntasks,
+                 r->items.ntasks == 1 ? "" : "s", r->given_up ? "given up" : "skipped");
     if (r->given_up && r->skipped)
-        snprintf(lost, sizeof lost, "%u given up, %u skipped", r->given_up, r->skipped);
-    trp_end_line_add(&j->end, TRP_END_STAGE_LOST, "stage %s %s: %s of %u tasks%s%s%s%s",
-                     s->name, how, lost, r->items.ntasks, r->given_up ? "; see " : "",
-                     r->given_up ? j->end.shown : "", r->given_up ? "/logs/" : "",
-                     r->given_up ? s->name : "");
+        snprintf(lost + n, sizeof lost - (size_t)n, ", %u skipped", r->skipped);
+    snprintf(logs, sizeof logs, "%s/logs/%s", j->c.run_dir, s->name);
+    bool see = r->given_up && trp_logs_any(logs);
+    trp_end_line_add(&j->end, TRP_END_STAGE_LOST, "stage %s %s: %s%s%s%s%s", s->name,
+                     how, lost, see ? "; see " : "", see ? j->end.shown : "",
+                     see ? "/logs/" : "", see ? s->name : "");
 }
 
 static void stage_failed(trp_command_job *j, uint32_t stage,

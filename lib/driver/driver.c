@@ -25,6 +25,7 @@
 #include "driver/metrics.h"
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
+#include "events/task_logs.h"
 #include "executor/executor.h"
 #include "os/clock.h"
 #include "os/held.h"
@@ -435,9 +436,11 @@ static void dismiss_all(trp_driver *d)
 
 static void print_summary(const trp_driver *d)
 {
+    char logs[4200];
+    snprintf(logs, sizeof logs, "%s/logs", d->run_dir);
     /* What executors of a static run say goes where mpirun's own output does. */
     trp_event_summary_print(d->log, stdout, trp_run_shown(d->run_dir),
-                            d->config.mode != TRP_DRIVER_STATIC);
+                            d->config.mode != TRP_DRIVER_STATIC && trp_logs_any(logs));
     fflush(stdout);
 }
 

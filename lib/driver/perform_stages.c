@@ -390,7 +390,6 @@ static void note_job_failure(trp_driver *d, struct trp_driver_job *j,
 static void show_end(trp_driver *d, const struct trp_driver_stage *s,
                      enum trp_outcome outcome, int64_t at)
 {
-    char logs[4096];
     struct trp_progress_stage end = {
         .name = s->name,
         .outcome = trp_outcome_name(outcome),
@@ -400,10 +399,6 @@ static void show_end(trp_driver *d, const struct trp_driver_stage *s,
         .skipped = s->skipped,
         .wall_ns = s->started ? at - s->started : 0,
     };
-    if (s->given_up && !s->function) {
-        snprintf(logs, sizeof(logs), "%s/logs/%s", trp_run_shown(d->run_dir), s->name);
-        end.logs = logs;
-    }
     trp_progress_stage_ended(d->progress, d->now, &end);
 }
 

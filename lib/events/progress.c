@@ -298,10 +298,7 @@ static void given_up_text(const struct trp_progress_stage *s, char *buf, size_t 
     if (s->given_up > 0)
         n = (size_t)snprintf(buf, size, "; %u given up", s->given_up);
     if (s->skipped > 0)
-        n += (size_t)snprintf(buf + n, size - n, "%s %u skipped", n ? "," : ";",
-                              s->skipped);
-    if (s->given_up > 0 && s->logs)
-        snprintf(buf + n, size - n, ": see %.400s", s->logs);
+        snprintf(buf + n, size - n, "%s %u skipped", n ? "," : ";", s->skipped);
 }
 
 static bool succeeded(const struct trp_progress_stage *s)
@@ -326,7 +323,7 @@ void trp_progress_stage_ended(trp_progress *p, int64_t now_ns,
         s->wall_ns < LONG_STAGE && succeeded(s))
         return;
     p->stages++;
-    char line[TEXT], failed[48] = "", since[64] = "", lost[512];
+    char line[TEXT], failed[48] = "", since[64] = "", lost[64];
     if (p->terminal) /* where nothing else tells when */
         snprintf(since, sizeof since, ", %.1f s since the start",
                  (double)(now_ns - p->begun) * 1e-9);

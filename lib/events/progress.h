@@ -42,7 +42,6 @@ void trp_progress_few_stages(trp_progress *p);
 struct trp_progress_stage {
     const char *name, *outcome;
     uint32_t tasks, failures, given_up, skipped;
-    const char *logs; /* of those given up; NULL: there are none */
     int64_t wall_ns;
 };
 void trp_progress_stage_ended(trp_progress *p, int64_t now_ns,

@@ -197,6 +197,32 @@ void trp_task_logs_free(struct trp_task_log *v, uint32_t n)
     free(v);
 }
 
+/* Links are followed to files, which executors have elsewhere, but to no folder. */
+static bool any_below(int parent, const char *name, unsigned depth)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    bool any = false;
+    if (!d && fd >= 0)
+        close(fd);
+    for (struct dirent *e; d && !any && (e = readdir(d));) {
+        struct stat s;
+        if (*e->d_name == '.' || fstatat(dirfd(d), e->d_name, &s, 0) < 0)
+            continue;
+        any = S_ISREG(s.st_mode) ? s.st_size > 0
+                                 : S_ISDIR(s.st_mode) && depth &&
+                                       any_below(dirfd(d), e->d_name, depth - 1);
+    }
+    if (d)
+        closedir(d);
+    return any;
+}
+
+bool trp_logs_any(const char *dir)
+{
+    return any_below(AT_FDCWD, dir, 1);
+}
+
 /* ---- reading ---- */
 
 static int cannot_read(const struct trp_task_log *l, const char *why, trp_error *err)

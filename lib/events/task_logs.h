@@ -42,6 +42,10 @@ int trp_task_logs_find(const char *dir, struct trp_task_log **ret, uint32_t *ret
                        trp_error *err);
 void trp_task_logs_free(struct trp_task_log *v, uint32_t n);
 
+/* Whether anything was printed to a file in `dir`, a run's folder "logs" or a stage's
+ * below it, by tasks or by executors. */
+bool trp_logs_any(const char *dir);
+
 /* Copies it to `out` from byte `from` on; *ret_end, when not NULL, is where it ended. */
 int trp_task_log_copy(const struct trp_task_log *l, uint64_t from, FILE *out,
                       uint64_t *ret_end, trp_error *err);

@@ -10,7 +10,7 @@ a_run() {
 troupe: 1
 name: weather
 stages:
-  - {name: split, tasks: 3, run: "true"}
+  - {name: split, tasks: 3, run: "echo split"}
   - {name: join, after: [split], retries: {max_failures: 1}, run: "exit 3"}
 END
     run -1 --separate-stderr troupe run --local=2 --run-name r p.yaml

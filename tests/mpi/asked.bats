@@ -26,6 +26,11 @@ Y
     wait_until 20 grep -q TaskStart troupe-runs/r/events.jsonl # written once a second
 }
 
+# flat: $output in one line.
+flat() {
+    output=$(tr -s ' \n' ' ' <<<"$output")
+}
+
 # A socket that is asked with the rest of the words; PERL has it as $s.
 talk() {
     perl -MIO::Socket::UNIX -e '
@@ -38,6 +43,7 @@ talk() {
     mkdir elsewhere
     wait_until 10 eval '[ "$(troupe status --json r | json "\$d->{stages}[0]{running}")" = 2 ]'
     run -0 troupe status "$PWD/troupe-runs/r"
+    flat
     [[ "$output" == "r: running on $(hostname), for "*" 0 of 4 tasks done, 2 running"* ]]
     [[ "$output" == *"one"*"running"*"default"* ]]
     [[ "$output" == *"2 executors of profile default (1 core, "* ]]
@@ -74,6 +80,7 @@ Y
     wait_until 20 [ -e began ]
     wait_until 10 eval 'troupe explain r wide | grep -q "1 asked for"'
     run -0 troupe explain r
+    flat
     [[ "$output" == *"late: waiting, 1 task"*"why: waiting for stage one"* ]]
     [[ "$output" == *"wide: ready, 2 tasks"*"why: waiting for an executor of profile wide (3 cores, "* ]]
     [[ "$output" == *"needs: executors of profile wide (3 cores, "*"of which a task takes 3 cores"* ]]
@@ -81,6 +88,7 @@ Y
     [[ "$output" == *"there is: "*" of 3 cores, "*"are free on 1 host"* ]]
     wait_until 10 eval 'troupe explain r gang | grep -q "gang: ready"'
     run -0 troupe explain r gang
+    flat
     [[ "$output" == *"gang: ready, 1 task"*"waiting for room for 3 ranks of profile rank at once (3 cores, "* ]]
     run -0 troupe explain r one
     [[ "$output" == *"one: running, 6 tasks"*"why: max_running: 1 tasks run"* ]]
@@ -119,6 +127,40 @@ Y
     done
 }
 
+# narrow COMMAND…: it says something, in lines of 80 columns at most but for those with a path.
+narrow() {
+    run -0 "$@"
+    [ "${#lines[@]}" -gt 0 ]
+    local line
+    for line in "${lines[@]}"; do
+        [ "${#line}" -le 80 ] || [[ $line == *" /"* ]] || { echo "$*: $line"; return 1; }
+    done
+}
+
+@test "explain and report fit 80 columns with names as people give them" {
+    cat >p.yaml <<'Y'
+troupe: 1
+name: single-cell-atlas
+profiles:
+  alignment: {executor: {cores: 1, memory: 64m}, task: {cpus: 1}}
+  deep-learning: {executor: {cores: 2, memory: 64m}, task: {cpus: 2}}
+stages:
+  - {name: quality-control, tasks: 4, profile: alignment, run: "[ $TROUPE_TASK.$TROUPE_ATTEMPT != 0.0 ] || exit 3; touch began; until [ -e go ]; do sleep 0.1; done"}
+  - {name: train-classifier, tasks: 2, profile: deep-learning, run: "true"}
+  - {name: alignment-to-reference, after: [quality-control], tasks: 3, profile: alignment, run: "true"}
+Y
+    troupe run --quiet --run-name atlas-2026-11-26-first-attempt --local=2 p.yaml &
+    wait_until 20 [ -e began ]
+    wait_until 10 eval 'troupe explain last train-classifier | grep -q needs:'
+    narrow troupe explain last
+    narrow troupe explain last train-classifier
+    narrow troupe report last
+    touch go
+    wait $!
+    narrow troupe explain --all last
+    narrow troupe report last
+}
+
 @test "of what has run it is explained where, what was tried again, given up, skipped, and is to be run again" {
     cat >p.yaml <<'Y'
 troupe: 1
@@ -134,6 +176,7 @@ Y
     run -1 troupe run --quiet --run-name r p.yaml
     ln -sfn other troupe-runs/last
     run -0 troupe explain r
+    flat
     [[ "$output" == *"one: succeeded, 4 tasks"*"ran: "*" on executor "*" on $(hostname), "* ]]
     [[ "$output" == *"task 2, attempt 0: exit status 37, after "* ]]
     [[ "$output" == *"task 2, attempt 1: succeeded, after "* ]]

@@ -9,7 +9,7 @@ one() { # one STAGE-KEYS: a pipeline of one stage
 waiting='run: "until [ -e go ]; do sleep 0.05; done"'
 
 @test "the summary is on stdout once, the rest on stderr; --quiet leaves both empty" {
-    one 'tasks: 3, run: "[ $TROUPE_TASK != 1 ] || [ $TROUPE_ATTEMPT = 1 ]"'
+    one 'tasks: 3, run: "echo $TROUPE_TASK; [ $TROUPE_TASK != 1 ] || [ $TROUPE_ATTEMPT = 1 ]"'
     run -0 --separate-stderr troupe run --run-name r p.yaml
     [ "$(count '^stage .*core-seconds$\|^stage .* used' "$output")" = 1 ]
     [ "$(count '^total ' "$output")" = 1 ]
@@ -89,7 +89,7 @@ shared_folder() {
     [ "$(id -u)" = 0 ] || skip "needs root to become two others"
     others_folder
     chmod 777 "$d"
-    one 'run: "cat private >out-$(id -un) || id -un >ran"'
+    one 'run: "echo here; cat private >out-$(id -un) || id -un >ran"'
     install -m 644 p.yaml "$d"
     as nobody sh -c "umask 077; echo mine >$d/private"
     cd "$d"

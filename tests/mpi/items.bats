@@ -37,7 +37,9 @@ listed() {
     [[ "$stderr" == *"troupe: stage sort: task 2 was skipped: task 2 of stage align was given up; item c"* ]]
     [[ "$stderr" == *"troupe: stage call: task 2 was skipped: task 2 of stage sort was given up; item c"* ]]
     [[ "$stderr" == *"troupe: stage merge was skipped: stage call did not succeed"* ]]
-    [[ "$stderr" == *"stage align failed: 4 tasks, 2 failed attempts, "*"; 1 given up: see troupe-runs/r/logs/align"* ]]
+    [[ "$stderr" == *"stage align failed: 4 tasks, 2 failed attempts, "*"; 1 given up"$'\n'* ]]
+    # Once at that moment, and once at the end: by its task.
+    [[ "$stderr" != *"troupe: stage align failed:"*"troupe: stage align failed:"* ]]
     [[ "$stderr" == *"stage sort failed: 4 tasks, "*"; 1 skipped"* ]]
     [[ "$output" == *"given up  skipped"* ]]
     [ "$(grep -c '"TroupeTaskSkipped"' troupe-runs/r/events.jsonl)" = 2 ]
@@ -54,6 +56,16 @@ listed() {
     [ -e merged ]
     [[ "$stderr" != *skipped* ]]
     [[ "$output" != *"given up"* ]]
+}
+
+@test "a stage that fails by one silent task is told once at the end, and leads to no empty folder" {
+    printf 'troupe: 1\nstages: [{name: s, retries: {max_failures: 2}, run: "exit 3"}, {name: t, tasks: 3, run: "exit $TROUPE_TASK", retries: {max_failures: 1}}]\n' >p.yaml
+    run -1 --separate-stderr troupe run --local=2 --keep-going p.yaml
+    stderr+=$'\n'
+    [ "$(grep -c '^troupe: .*stage s' <<<"$stderr")" = 1 ]
+    [[ "$stderr" == *$'\n'"troupe: p.yaml:2:17: stage s: task 0 failed 2 times, last with exit status 3"$'\n'* ]]
+    [[ "$stderr" == *$'\n'"troupe: stage t failed: 2 of 3 tasks given up"$'\n'* ]]
+    [[ "$stderr$output" != *"see "* && "$output" != *"logs: "* ]]
 }
 
 @test "keep-going may stand in the pipeline, and without it the first such item ends the run" {
@@ -73,8 +85,8 @@ listed() {
     run -0 --separate-stderr troupe run --local=2 --run-name r p.yaml
     [ "$(listed called)" = abd ]
     [ -e merged ]
-    [[ "$stderr" == *"troupe: stage align succeeded: 1 given up of 4 tasks; see troupe-runs/r/logs/align"* ]]
-    [[ "$stderr" == *"troupe: stage sort succeeded: 1 skipped of 4 tasks"* ]]
+    [[ "$stderr" == *"troupe: stage align succeeded: 1 of 4 tasks given up; see troupe-runs/r/logs/align"* ]]
+    [[ "$stderr" == *"troupe: stage sort succeeded: 1 of 4 tasks skipped"* ]]
     [[ "$stderr" == *"stage align: task 2 failed 2 times, last with exit status 3; see troupe-runs/r/logs/align/2.1.err: bad read; item c"* ]]
     [[ "$output" == *"given up  skipped"* ]]
     touch good
@@ -91,7 +103,7 @@ listed() {
     chains "tolerate: 1"
     sed -i 's/!= c/= a/' p.yaml
     run -1 --separate-stderr troupe run --local=1 --run-name u p.yaml
-    [[ "$stderr" == *"troupe: stage align failed: 2 given up"* ]]
+    [[ "$stderr" == *"troupe: stage align failed: 2 of 4 tasks given up"* ]]
     [[ "$(tail -n 1 <<<"$stderr")" == "troupe: p.yaml:4:11: stage align: task "?" failed 2 times, last with exit status 3; see "*": bad read" ]]
 }
 

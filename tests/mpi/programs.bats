@@ -244,6 +244,11 @@ gpus() {
         echo "task $i complains"
         echo "task $i speaks"
     done)" ]
+    # Where nothing was printed there is nothing to see.
+    run -0 troupe run --local=2 --run-name silent -- "$programs/sums"
+    [[ "$output" == *"events: troupe-runs/silent/events.jsonl"* && "$output" != *"logs: "* ]]
+    run -0 troupe report silent
+    [[ "$output" == *"events: "* && "$output" != *"logs: "* ]]
     run -0 static -n 2 "$programs/prints" 1
     [[ "$output" == *"task 0 speaks"*"events: troupe-runs/prints-"* && "$output" != *"logs: "* ]]
 }
