@@ -2,14 +2,27 @@
 # SIGINT, SIGTERM, SIGUSR1, cancel.
 load drill.bash
 
+# Everything that a run has on this host for a while, Open MPI's session folders
+# (ompi.HOST.UID/pid.N) included, lies in a folder of the test's own, $d.
+own_temporary() {
+    others_folder
+    export TMPDIR=$d TROUPE_SCRATCH=$d
+}
+
+swept() {
+    [ -z "$(ls -A "$d")" ] || { find "$d"; return 1; }
+}
+
 long() {
     printf 'troupe: 1\nstages:\n  - {name: s, tasks: 6, run: "%s"}\n' "$1" >p.yaml
 }
 
 @test "SIGINT once lets running tasks finish, starts no more, and --resume goes on" {
+    own_temporary
     long 'sleep 1; echo ok'
     troupe run --local=2 --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls troupe-runs/r/logs/s/{0,1}.0.out
+    ls "$d"/troupe-*
     kill -INT $!
     status=0
     wait $! || status=$?
@@ -20,9 +33,11 @@ long() {
     run ! grep TaskKilled troupe-runs/r/events.jsonl
     run -0 troupe run --resume r
     [ "$(cat troupe-runs/r/logs/s/*.out | grep -c ok)" = 6 ]
+    swept
 }
 
 @test "SIGINT twice kills" {
+    own_temporary
     long 'sleep 100'
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls troupe-runs/r/logs/s/0.0.out
@@ -33,6 +48,7 @@ long() {
     wait $! || status=$?
     [ $status = 130 ]
     [ $((SECONDS - began)) -lt 6 ]
+    swept
 }
 
 @test "a C program that is stopped is not told of --resume, which is for pipelines" {
@@ -49,6 +65,7 @@ long() {
 }
 
 @test "SIGTERM as SIGINT; after run.grace running tasks are killed" {
+    own_temporary
     long 'sleep 100'
     troupe run --set run.grace=1s --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls troupe-runs/r/logs/s/0.0.out
@@ -57,6 +74,7 @@ long() {
     wait $! || status=$?
     [ $status = 130 ]
     [ $((SECONDS - began)) -lt 10 ]
+    swept
 }
 
 @test "after run.grace a task gets SIGTERM before it is killed" {
@@ -95,6 +113,7 @@ long() {
 }
 
 @test "Ctrl-C at a terminal reaches the whole group, and only troupe acts on it" {
+    own_temporary
     long 'trap \"echo hit\" INT; sleep 1; echo ok'
     # A shell ignores SIGINT for what it puts into the background; a terminal's does not.
     env --default-signal=INT setsid -w \
@@ -106,4 +125,5 @@ long() {
     [ "$(cat status)" = 130 ]
     run ! grep -q hit troupe-runs/r/logs/s/*.out
     grep -q ok troupe-runs/r/logs/s/*.out
+    swept
 }

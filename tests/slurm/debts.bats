@@ -3,19 +3,32 @@
 # moment: all ways side by side, in one outage.
 load slurm.bash
 
+# $small: a file system that a test can fill, for the run that ends with 4 by that.
 setup_file() {
+    export small
+    small=$(mktemp -d /var/tmp/debts.XXXXXX)
+    mount -t tmpfs -o size=8m,mode=1777 tmpfs "$small"
     cluster_up -n 4 --cpus 16 --memory 16000 --racks 0 --fast --conf KillWait=10 \
-        --conf SlurmdTimeout=300
+        --conf SlurmdTimeout=300 --share "$small"
+}
+
+teardown_file() {
+    cluster down
+    umount "$small"
+    rmdir "$small"
 }
 
 teardown() {
     on head scancel -u alice
     cluster heal head
+    rm -rf "${small:?}"/*
 }
 
 # run_in NAME OPTION…: a run in a folder NAME, with an additional job that has no time limit; its
-# stage goes on until there is a file "go".
+# stage goes on until there is a file "go". The next stage of "never" needs more
+# executors at once than there may be, as is known when its files are there.
 run_in() {
+    [ "$1" != full ] || { mkdir "$small/full" && ln -s "$small/full" full; }
     mkdir -p "$1" && chmod 777 "$1"
     cat >"$1/p.yaml" <<'END'
 troupe: 1
@@ -24,7 +37,11 @@ profiles:
 stages:
   - {name: s, tasks: 1, profile: wide, run: 'touch began; until [ -e go ]; do sleep 0.1; done; [ ! -e fail ]'}
 END
-    (cd "$1" && submit alice -N1 -n1 -c1 --mem=1000 --no-kill -J "$1" -- \
+    [ "$1" != never ] || cat >>"$1/p.yaml" <<'END'
+  - {name: t, after: [s], profile: wide, barrier: true, foreach: {files: 'part.*'}, run: 'true'}
+options: {alloc.max_executors: 2}
+END
+    (cd -P "$1" && submit alice -N1 -n1 -c1 --mem="${mem:-1000}" --no-kill --no-requeue -J "$1" -- \
         "$TROUPE" run --run-name "$1" "${@:2}" p.yaml && echo "$job" >job)
 }
 
@@ -44,13 +61,31 @@ hit_troupe() {
     on "$(cat "$1/host")" pkill "-$2" -f "^[^ ]*/troupe run --run-name $1 p.yaml"
 }
 
-ways="success failure interrupt terminate_twice drain driver guard troupe helper"
+ways="success failure never full interrupt terminate_twice limit drain driver guard troupe helper"
 # Where messages travel over sockets, as with Open MPI 5, neither process is there.
 ! mpirun --version | grep -q 'Open MPI) 4' || [ "${TROUPE_OPT_comm_transport:-}" = socket ] ||
     ways+=" mpirun server"
 
+# hit_as_slurm NAME: SIGTERM of a slurmstepd, as at the job's time limit, and 10 s later (KillWait)
+# SIGKILL for all of the job there.
+hit_as_slurm() {
+    local host
+    host=$(cat "$1/host")
+    cp /bin/bash slurmstepd
+    # shellcheck disable=SC2016 # the host's words
+    on "$host" "$PWD/slurmstepd" -c 'pkill -TERM -f "^[^ ]*/troupe run --run-name $1 p.yaml"; sleep 10
+        for pid in $(pgrep -u alice .); do
+            ! grep -qszx "SLURM_JOB_ID=$2" "/proc/$pid/environ" || kill -KILL "$pid"
+        done' - "$1" "$(cat "$1/job")" &
+}
+
 end_of() {
     case $1 in
+    never) touch "$1"/part.{1..9} "$1/go" ;;
+    full)
+        dd if=/dev/zero of="$1/fill" bs=64k 2>/dev/null || touch "$1/go"
+        ;;
+    limit) hit_as_slurm "$1" ;;
     success) touch "$1/go" ;;
     failure) touch "$1/fail" "$1/go" ;;
     interrupt) hit_troupe "$1" INT && touch "$1/go" ;;
@@ -81,11 +116,16 @@ has_begun() {
     done
 }
 
-# kill_guards_but JOB NODE
+# ended_with STATUS NAME
+ended_with() {
+    on head scontrol -o show job "$(cat "$2/job")" | grep -q " ExitCode=$1:0 "
+}
+
+# kill_guards_but JOBS NODE: of those whose SLURM_JOB_ID that regular expression does not match.
 kill_guards_but() {
     # shellcheck disable=SC2016 # the host's words
     on "$2" bash -c 'for pid in $(pgrep -f "troupe-ran[k] guard"); do
-        grep -qzx "SLURM_JOB_ID=$1" "/proc/$pid/environ" || kill -KILL "$pid"
+        grep -qszxE "SLURM_JOB_ID=($1)" "/proc/$pid/environ" || kill -KILL "$pid"
     done' - "$1"
 }
 
@@ -94,17 +134,18 @@ kill_guards_but() {
     for way in $ways; do
         run_in "$way"
     done
-    wait_until 60 has_begun
+    wait_until 60 has_begun || { has_begun || true; grep . ./*/out | tail -n 40; false; }
     sleep 2 # guards of additional jobs come after a second
     for way in $ways; do
         host_of "$way" >"$way/host"
     done
     local guarded
-    guarded=$(on head squeue -h -u alice -o '%i %j' | sed -n 's/ troupe troupe$//p')
-    [ -n "$guarded" ]
+    guarded=$(on head squeue -h -u alice -o '%i %j' |
+        sed -nE 's/ troupe (troupe|limit)$//p' | paste -sd'|')
+    [[ $guarded == *"|"* ]]
     slurmctld_goes
-    # As in the first second of a job, when its guard has not come. Where `troupe` is killed
-    # Slurm ends all of its job, and only the guard can give the other back (docs/limits.md).
+    # As in the first second of a job, when its guard has not come. Where `troupe` is killed, or
+    # all by Slurm, only the guard can give the other job back (docs/limits.md).
     for node in node1 node2 node3 node4; do
         kill_guards_but "$guarded" "$node"
     done
@@ -114,6 +155,40 @@ kill_guards_but() {
     sleep 20
     cluster heal head
     wait_until 30 none_of_alice || { runs_of_alice; grep . ./*/out | grep -v core-sec | tail -n 60; false; }
+    wait_until 10 ended_with 0 success
+    wait_until 10 ended_with 1 failure
+    wait_until 10 ended_with 3 never
+    wait_until 10 ended_with 4 full
+}
+
+# additional_of NAME: number and state of the run's additional job.
+additional_of() {
+    on head squeue -h -u alice -o '%i %T %j' | sed -n "s/ troupe $1\$//p"
+}
+
+gave_back() {
+    ! additional_of "$1" | grep -v COMPLETING
+}
+
+# Its own job stays until Slurm misses the node, or is told; the other one has a guard.
+@test "the driver's node dies while slurmctld is away: its additional job is given back" {
+    mem=16000 run_in far # no room beside it
+    wait_until 30 test -e far/began
+    host_of far >far/host
+    local elsewhere
+    elsewhere=$(on head squeue -h -u alice -o '%N %j' | sed -n 's/ troupe far$//p')
+    [ "$elsewhere" != "$(cat far/host)" ]
+    sleep 2 # its guard comes after a second
+    slurmctld_goes
+    cluster kill "$(cat far/host)"
+    sleep 20
+    cluster heal head
+    wait_until 30 gave_back far
+    on head scontrol update nodename="$(cat far/host)" state=down reason=drill
+    cluster heal "$(cat far/host)"
+    on head scontrol update nodename="$(cat far/host)" state=resume || true # it is back
+    wait_until 30 none_of_alice
+    wait_until 30 state_is "$(cat far/host)" idle
 }
 
 only_additional() {
