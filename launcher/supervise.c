@@ -14,9 +14,9 @@
  * A guard that is killed while the run goes on is replaced at once. Its orphans are
  * ours (we are a subreaper too, before it is forked), so the driver is reaped here, and the
  * next guard adopts it by its number (guard.h). ompi-server dies with its guard: the
- * driver goes on over sockets. Before the driver of a pipeline has connected nothing is
- * acquired: all is ended and begun again. A user's own program may have done something
- * before trp_init, and is not.
+ * driver goes on over sockets. A pipeline whose driver has not started, or needs the
+ * ompi-server to connect, has acquired nothing: all is ended and begun again. A user's
+ * own program may have had effects before trp_init: it is never begun again.
  *
  * The end: the guard is told, ends everything and goes. When the driver was adopted, or
  * the guard is killed now, what is left is ended from here; children that this process
@@ -114,7 +114,7 @@ static void interrupt(struct trp_watch *w, bool at_once)
     hurry(w, w->connected ? KILL_MS : 0);
 }
 
-/* Slurm ends the job: what is left of it is counted in seconds. */
+/* Whether slurmstepd sent it: Slurm ends the job, and seconds are left. */
 static bool is_of_slurm(const struct signalfd_siginfo *info)
 {
     char path[64], name[32] = "";
@@ -188,6 +188,10 @@ static void on_connection(struct trp_watch *w)
         send_control(w, TRP_CONTROL_TIME);
     if (w->interrupts)
         send_control(w, TRP_CONTROL_STOP);
+    if (w->interrupts > 1) {
+        send_control(w, TRP_CONTROL_KILL);
+        hurry(w, KILL_MS);
+    }
 }
 
 /* What the driver says of its status: when the run is over, and again when the program
@@ -220,7 +224,7 @@ static void on_control(struct trp_watch *w)
 
 static int start_guard(struct trp_watch *w, pid_t adopts, trp_error *err);
 
-/* Ends all below this process but what was there before, and the guard. */
+/* Ends all descendants of this process but those that it had before, and the guard. */
 static void end_all(struct trp_watch *w)
 {
     uint32_t n = w->nspare;
@@ -229,7 +233,7 @@ static void end_all(struct trp_watch *w)
     trp_guard_end_descendants(w->spare, n, w->what->helper, SWEEP_MS);
 }
 
-/* Ends what was begun, with what may wait to be heard; then all as at first. */
+/* Ends the driver, drops connections that wait to be accepted, starts another guard. */
 static int begin_again(struct trp_watch *w, trp_error *err)
 {
     end_all(w);
@@ -247,13 +251,18 @@ static int replace_guard(struct trp_watch *w, trp_error *err)
     bool needs_server = w->supervisor->ompi_server[0] && !w->connected;
     struct trp_process driver;
     if (++w->guards > MOST_GUARDS)
-        return trp_error_set(err, TRP_ESTATE,
-                             "guards of the run died, again and again");
+        return trp_error_set(
+            err, TRP_ESTATE,
+            "the run's guard, which ends what is left when troupe dies, was killed %d "
+            "times",
+            w->guards);
     if (can_begin && (!w->driver || needs_server))
         return begin_again(w, err);
     if (!w->driver || needs_server || !trp_process_read(w->driver, &driver) ||
         driver.parent != getpid())
-        return trp_error_set(err, TRP_ESTATE, "the guard of the run died");
+        return trp_error_set(
+            err, TRP_ESTATE,
+            "the run's guard, which ends what is left when troupe dies, was killed");
     w->adopted = true;
     if (w->supervisor->ompi_server[0])
         send_control(w, TRP_CONTROL_OMPI_SERVER);
@@ -333,7 +342,7 @@ static void tell_wait(void *context)
 {
     (void)context;
     fprintf(stderr,
-            "troupe: waiting for Slurm to end what this run has asked it for\n");
+            "troupe: waiting for Slurm to end the jobs and steps of this run\n");
 }
 
 /* The guard ends everything. True when it went by itself. */
@@ -371,7 +380,8 @@ static bool end_guard(struct trp_watch *w)
     return in_order && w->guard_status == 0;
 }
 
-/* What descends from an adopted driver: when that was killed it goes by itself. */
+/* What descends from an adopted driver ends by itself when that was killed; what is
+ * left after LINGER_MS is killed. */
 static void end_adopted(struct trp_watch *w)
 {
     int64_t end = trp_clock_ms() + LINGER_MS;

@@ -14,13 +14,13 @@
  *
  * Meetings. One at a time, and the next begins only when the admission nonce has
  * arrived on the new communicator: should somebody else have answered the accept (an
- * executor given up for dead that connects late), that communicator is left alone and
+ * executor given up for dead that connects late), that communicator is abandoned and
  * the accept is repeated for the same guest. A guest that dies during the meeting
- * leaves an accept behind that may never return: the transport sees to that. A guest
+ * leaves an accept behind that may never return: the transport frees it. A guest
  * whose accept does not return in TRP_ACCEPT_NS is given up, as is one that does not
  * get through MPI_Init: mpirun or ompi-server is held up, or the guest is. When
- * TRP_FAILURES_MAX failed in a row and nobody came up between, it is not the guests:
- * all who come from then on carry their messages on their sockets.
+ * TRP_FAILURES_MAX failed in a row and nobody came up between, MPI is at fault and not
+ * the guests: all who come from then on carry their messages on their sockets.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +41,8 @@
 
 enum { ACCEPTS_A_STEP = 64, STRAYS_MAX = 3 };
 
-/* An executor proves itself within this time. */
+/* When descriptors are short, a half-open connection that is older than this is closed:
+ * an executor has proved itself by then. */
 #define YOUNG_NS (TRP_SECOND / 10)
 
 /* ---- strangers ------------------------------------------------------------------- */
@@ -177,7 +178,7 @@ static int take_place(trp_channel *c, struct trp_peer *p)
     return 0;
 }
 
-/* When one that has called is to be through MPI_Init. */
+/* When an executor that was greeted is to be through MPI_Init. */
 static int64_t start_due(const struct trp_peer *p)
 {
     const struct trp_listen_config *config = &p->channel->config;
@@ -222,7 +223,10 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
             h.executor, h.host, h.build, wire, c->build, TRP_WIRE_VERSION);
         trp_admission_refuse(p, true, text);
     } else if (h.executor < c->nby_id && c->by_id[h.executor]) {
-        snprintf(text, sizeof text, "executor %u is here already", h.executor);
+        snprintf(
+            text, sizeof text,
+            "executor %u has come already: another process says that it is the same",
+            h.executor);
         trp_admission_refuse(p, false, text);
     } else if (take_place(c, p) < 0) {
         trp_admission_refuse(p, false, "out of memory");
@@ -242,7 +246,7 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
 
 /* ---- meetings -------------------------------------------------------------------- */
 
-/* Somebody was not let into MPI, for a reason that is not known to be his. */
+/* An executor did not get into MPI, and nothing says that it is its own fault. */
 static void count_failure(trp_channel *c, const char *why)
 {
     char text[TRP_ERROR_TEXT + 240];
@@ -399,7 +403,7 @@ void trp_admission_notice(trp_channel *c)
     admit_next(c);
 }
 
-/* Not the guest answered, or it said something else: once more. */
+/* Another process than the guest answered, or the nonce is wrong: accepts once more. */
 static void meet_again(trp_channel *c, const char *text)
 {
     trp_error err = {0};
@@ -444,7 +448,7 @@ void trp_admission_forget(struct trp_peer *p)
     }
 }
 
-/* Who has called, and is in MPI_Init since. */
+/* Refuses executors that were greeted and have been in MPI_Init for too long. */
 static void look_at_starts(trp_channel *c)
 {
     struct trp_peer *p, *next;

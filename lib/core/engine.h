@@ -76,7 +76,7 @@ struct trp_alloc_caps {
 /* What the engine is set to. Which option has which member, with its default and its
  * bounds: conf/options_table.c. Times in ns. */
 struct trp_engine_config {
-    int64_t locality_wait_ns[TRP_LEVELS]; /* before the level after this one */
+    int64_t locality_wait_ns[TRP_LEVELS]; /* at a level, before the next is tried */
     bool locality_legacy_reset;           /* each launch begins the wait anew */
     uint32_t max_failures;                /* of one task, until its stage gives up */
     bool pack;     /* fractions from the fullest address, not the first that fits */
@@ -90,7 +90,7 @@ struct trp_engine_config {
     int64_t registered_wait_ns; /* … at most this long */
     int64_t max_result_bytes;   /* 0: no limit */
     enum trp_reuse reuse;       /* of idle executors of other profiles */
-    bool release_idle;          /* not before the idle timeout */
+    bool release_idle; /* when idle_timeout_ns is over; else at a stage's end */
     int64_t idle_timeout_ns;
     uint32_t min_executors;       /* of each profile */
     uint32_t max_executors;       /* of each profile; UINT32_MAX: no limit */
@@ -98,7 +98,7 @@ struct trp_engine_config {
     struct trp_alloc_caps caps;
     bool grow_ramp; /* requests grow by section 16's series */
     uint32_t initial_executors;
-    trp_amount allocation_ratio;
+    trp_amount allocation_ratio; /* executorAllocationRatio of Spark, in (0, 1] */
     int64_t backlog_timeout_ns;
     int64_t sustained_timeout_ns;
     int64_t cached_timeout_ns; /* INT64_MAX: never */
@@ -166,8 +166,8 @@ struct trp_stage_spec {
     uint32_t ntasks;       /* when known; 0 is an empty stage, which succeeds */
     uint32_t max_failures; /* 0: the engine's */
     uint32_t max_running;  /* 0: no limit */
-    uint32_t tolerate;     /* tasks that may be given up … */
-    uint32_t tolerate_ppm; /* … or so many millionths of the stage's tasks */
+    uint32_t tolerate;     /* tasks that may be given up; or, where not 0, … */
+    uint32_t tolerate_ppm; /* … so many millionths of the stage's tasks */
     const int32_t *not_on; /* exit statuses that are not retried */
     uint32_t nnot_on;
     uint32_t memory_factor_ppm; /* a task killed for memory runs again with so many
@@ -190,8 +190,8 @@ struct trp_dataset_parent {
     uint32_t dataset; /* added before */
     bool shuffle;     /* else narrow: computed in the same task */
     /* Narrow: the first of the child's partitions that read it, and which of the
-     * parent's: partition begin + i reads first[i] .. first[i + 1]. Without `first` it
-     * reads the i-th, to the parent's last one. */
+     * parent's: partition begin + i reads first[i] .. first[i + 1]. `first` NULL:
+     * partition begin + i reads the parent's partition i, for each of the parent's. */
     uint32_t begin, nfirst;
     const uint32_t *first;
 };
@@ -255,10 +255,10 @@ struct trp_fetch_source {
 /* Why an executor that was requested does not come. */
 enum trp_refusal {
     TRP_REFUSED_FAILED, /* its own process ended before it was admitted, by itself, on a
-                         * host that answers: counts */
+                         * host that answers: a start that failed */
     TRP_REFUSED_NEVER,  /* none can ever be obtained: fails the stages that need it */
-    TRP_REFUSED_LATER,  /* not now, or somebody or something else has ended it: counts
-                         * nothing, requested again later */
+    TRP_REFUSED_LATER,  /* not now, or somebody or something else has ended it: no
+                         * start that failed, requested again later */
 };
 
 enum trp_event_kind {
@@ -279,7 +279,7 @@ enum trp_event_kind {
     TRP_EVENT_TASK_PROGRESS,           /* records a running attempt has read so far */
     TRP_EVENT_DATASET, /* a dataset is described; its id is how many were before */
     TRP_EVENT_DATASET_RELEASED, /* nobody needs its map outputs, nor its cached partitions:
-                                 * none is from now on */
+                                 * no partition of it is cached from now on */
     TRP_EVENT_CACHED, /* a partition of a dataset is cached on an executor, or no more */
     TRP_EVENT_OUTPUT_MOVED, /* a map output was handed over to another place */
     TRP_EVENT_CANCEL_STAGE, /* cancels every job that uses it */
@@ -348,8 +348,8 @@ struct trp_event {
             bool untried; /* with FAILED: there is another host, or an additional job,
                            * that was not tried since one of its profile came */
             const char *text;  /* why, for a person; copied */
-            const char *cause; /* the part of it that says the same of any executor
-                                * which ends so; NULL: all; copied */
+            const char *cause; /* the part of it that does not name the executor, so
+                                * that like failures count as one; NULL: all; copied */
         } refused;
         struct {
             trp_executor_id executor;
@@ -442,8 +442,8 @@ enum trp_action_kind {
                                   */
     TRP_ACTION_RELEASE_EXECUTOR, /* executor: end it, or withdraw the request */
     TRP_ACTION_RELABEL_EXECUTOR, /* executor now serves `profile`; nothing to send */
-    TRP_ACTION_STAGE_RETRIED,    /* stage_retried: this attempt of the stage came to
-                                  * nothing; another one follows, or the stage's end */
+    TRP_ACTION_STAGE_RETRIED,    /* stage_retried: this attempt of the stage failed;
+                                  * another one follows, or the stage's end */
     TRP_ACTION_SET_ENDED,        /* set: a stage attempt launches nothing more */
     TRP_ACTION_RESUBMITTED,      /* task: its output is gone, it will run again */
     TRP_ACTION_SPECULATABLE,     /* task: it is slow and will get a copy */
@@ -459,7 +459,7 @@ enum trp_action_kind {
                                * follows */
     TRP_ACTION_ASK_WAIT,      /* wait: how long would they wait? Answer with QUEUE_WAIT,
                           * or not at all */
-    TRP_ACTION_STAGE_CHECK,   /* stage: its tasks are over, and well enough. Answer with
+    TRP_ACTION_STAGE_CHECK,   /* stage: its tasks ended, within `tolerate`. Answer with
                                * STAGE_CHECKED, now or later: it waits for that */
 };
 
@@ -585,8 +585,8 @@ struct trp_action {
         struct {
             trp_executor_id executor;
             trp_profile_id profile;
-            bool ahead; /* START: nobody needs it yet. It takes no room that is held:
-                         * only what is obtained for it */
+            bool ahead; /* START: nobody needs it yet. It takes no room that the run
+                         * holds: only what is requested for it */
             const char *not_on; /* START: "h1,h2", hosts where it would be of no use;
                                  * "": anywhere. NULL in other actions */
         } executor;

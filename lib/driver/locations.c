@@ -7,8 +7,8 @@
  * thousand executors come, each would be told a thousand times.
  *
  * A node on which no executor of the next stage comes keeps files that nobody serves.
- * They are made again, and might be left there again: once that has happened, executors
- * that come leave theirs in the run's folder, which all hosts see.
+ * They are made again. The new ones could be orphaned in the same way: once it has
+ * happened, executors that come write theirs to the run's folder, which all hosts see.
  */
 #include "driver/locations.h"
 
@@ -23,14 +23,14 @@
 #include "os/held.h"
 #include "os/private_folder.h"
 
-/* How long news may be gathered: where nobody served it, and else. */
+/* How long changes are gathered: of the first server or the last, and of others. */
 #define FIRST_NS INT64_C(5000000)
 #define NEWS_NS INT64_C(50000000)
 
 enum {
     TIDY_MS = 2000,
-    COMPRESS = 1,  /* as fast as disks */
-    FOR_MOVED = 4, /* executors that are named for what was moved */
+    COMPRESS = 1,  /* zstd's level that keeps up with disks */
+    FOR_MOVED = 4, /* executors that are named as servers of what was moved */
 };
 
 /* ---- orders ---------------------------------------------------------------------- */
@@ -43,8 +43,9 @@ static void send_to(trp_driver *d, const struct trp_executor_record *x,
     trp_buf_free(take);
 }
 
-/* Whether outputs lie on its host which it will serve, unless nobody did so once before:
- * executors of one shape come and go there, and the next would find none again. */
+/* Whether there are outputs on its host that it is to serve. A location that was without
+ * a server before does not count: executors of one shape come and go there, and outputs
+ * that are added to it would be orphaned again. */
 static bool has_to_serve(const trp_driver *d, const struct trp_executor_record *x)
 {
     for (uint32_t i = 0; x->host && i < d->nlocations; i++) {
@@ -55,7 +56,8 @@ static bool has_to_serve(const trp_driver *d, const struct trp_executor_record *
     return false;
 }
 
-/* Of a batch job's nodes the driver knows none by a path, but for the site's. */
+/* On the nodes of a batch job the driver knows no folder by its path, but `scratch:` of
+ * the site. With an empty path an executor takes a folder of its own. */
 void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x)
 {
     char own[4200];
@@ -219,8 +221,9 @@ bool trp_driver_unserved(trp_driver *d, const struct trp_location *at)
         return true;
     d->files_unserved = true;
     snprintf(text, sizeof text,
-             "no executor on %.200s serves its map outputs: from now on those of "
-             "executors that come there, or to new hosts, lie in the run's folder",
+             "no executor on %.200s is there to serve the map outputs that lie on it: "
+             "executors that start from now on, there and on new hosts, write theirs "
+             "to the run's folder",
              at->host);
     trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
     return true;
@@ -228,7 +231,7 @@ bool trp_driver_unserved(trp_driver *d, const struct trp_location *at)
 
 /* ---- servers --------------------------------------------------------------------- */
 
-/* Some of those that serve what lies in the run's folder: all do. */
+/* Up to FOR_MOVED live executors: any of them can serve what lies in the run's folder. */
 static uint32_t any_servers(const trp_driver *d, const char **ret)
 {
     uint32_t n = 0;

@@ -30,9 +30,9 @@ static bool is_gone(const struct trp_slurm *s, uint32_t node)
     return trp_slurm_ledger_standing(s->ledger, node) == TRP_SLURM_GONE;
 }
 
-/* Gives nodes back on which nothing runs while others of the job are busy: the queue
- * was served, so nobody who waits has room there. The batch step of a queued job is on
- * the first one. */
+/* Gives nodes back on which nothing runs while others of the job are busy. The queue of
+ * requests was served just before, so none of those that wait fits on these nodes. The
+ * batch step of a job that was queued is on its first node, which stays. */
 static void shrink(struct trp_slurm_job *j)
 {
     struct trp_slurm *s = j->slurm;
@@ -53,7 +53,7 @@ static void shrink(struct trp_slurm_job *j)
     free(going);
 }
 
-/* Those for whom the job was asked for. */
+/* The kind of request that the job was submitted for. */
 static const struct trp_slurm_request_kind *kind_of(const struct trp_slurm_job *j)
 {
     const trp_slurm_ledger *b = j->slurm->ledger;
@@ -63,7 +63,7 @@ static const struct trp_slurm_request_kind *kind_of(const struct trp_slurm_job *
     return trp_slurm_ledger_kind(b, i);
 }
 
-/* True: one was given back; the list is another one. */
+/* True: one was given back and is no longer in the list. */
 bool trp_additional_release_one(struct trp_slurm *s)
 {
     for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
@@ -73,7 +73,8 @@ bool trp_additional_release_one(struct trp_slurm *s)
             if (!j->was_used)
                 trp_acquire_used(&j->want->acquire);
             j->was_used = true;
-            s->inventory.parts[j->part].ahead = false; /* all who came for it have it */
+            s->inventory.parts[j->part].ahead =
+                false; /* what was requested ahead has come */
             if (j->state == TRP_SLURM_JOB_RUNS && s->leaving == 0)
                 shrink(j);
             continue;
@@ -85,11 +86,11 @@ bool trp_additional_release_one(struct trp_slurm *s)
             continue;
         const struct trp_slurm_request_kind *kind = kind_of(j);
         if (!j->was_used && kind->tried > 0)
-            continue; /* they may be back in the queue soon */
+            continue; /* requests that were tried there may be queued again soon */
         if (!j->was_used && kind->waiting > 0) {
-            /* What Slurm gave is not what was asked for: not again at once. */
+            /* Slurm granted nodes that cannot hold it: wait before asking again. */
             trp_additional_tell_refusal(s, j->want, j->units,
-                                        "what it granted has no room for them");
+                                        "the nodes that it granted cannot hold them");
             trp_acquire_refused(&j->want->acquire, trp_additional_now());
         }
         give_back(j);
@@ -136,7 +137,7 @@ int trp_slurm_additional_status(const struct trp_slurm_job *j)
     return strcmp(j->end, "NODE_FAIL") == 0 ? TRP_ENOENT : TRP_ECANCELLED;
 }
 
-/* Nothing new there; it goes when the last has left. */
+/* Nothing new starts there; the job is given back when its last step has ended. */
 static void close_job(struct trp_slurm *s, struct trp_slurm_job *j)
 {
     if (j->state != TRP_SLURM_JOB_RUNS)
@@ -163,8 +164,8 @@ void trp_slurm_additional_over(struct trp_slurm *s, struct trp_slurm_job *j,
     end_job(s, j);
 }
 
-/* A job that is refused when it is as good as new is replaced by none that is better.
- */
+/* If tasks do not fit into the time of a job that has just begun, another such job does
+ * not help: none is submitted for them for TOO_SHORT_NS. */
 void trp_slurm_additional_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
                                    struct trp_slurm_kind_jobs *w, int64_t takes_ns)
 {
@@ -178,7 +179,8 @@ void trp_slurm_additional_outlived(struct trp_slurm *s, struct trp_slurm_job *j,
     snprintf(
         w->never, sizeof w->never,
         "tasks of profile %s take %lld s (median), and an additional Slurm job ends "
-        "after %lld s (the least of the site's limits: time, the partition's, and "
+        "after %lld s (the shortest of: the site file's time, the partition's limit, "
+        "and "
         "what was left of the driver's job)",
         w->profile.name, (long long)takes, (long long)whole);
     w->never_until = trp_additional_now() + TOO_SHORT_NS;
@@ -189,7 +191,7 @@ static void on_doubt(void *context, const struct trp_slurm_end *end)
     struct trp_slurm_job *j = context;
     struct trp_slurm *s = j->slurm;
     uint32_t part = j->part;
-    (void)end; /* refused: unknown, it may live */
+    (void)end; /* a query that failed tells nothing: the job may live */
     j->asking = false;
     if (j->gone)
         end_job(s, j);
