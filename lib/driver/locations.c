@@ -43,8 +43,8 @@ static void send_to(trp_driver *d, const struct trp_executor_record *x,
     trp_buf_free(take);
 }
 
-/* Whether there are outputs on its host that it is to serve. A location that was without
- * a server before does not count: executors of one shape come and go there, and outputs
+/* Whether there are outputs on its host that it is to serve. A location that was once
+ * without a server does not count: executors of one shape come and go there, and outputs
  * that are added to it would be orphaned again. */
 static bool has_to_serve(const trp_driver *d, const struct trp_executor_record *x)
 {
@@ -231,7 +231,7 @@ bool trp_driver_unserved(trp_driver *d, const struct trp_location *at)
 
 /* ---- servers --------------------------------------------------------------------- */
 
-/* Up to FOR_MOVED live executors: any of them can serve what lies in the run's folder. */
+/* Up to FOR_MOVED live executors: any can serve what lies in the run's folder. */
 static uint32_t any_servers(const trp_driver *d, const char **ret)
 {
     uint32_t n = 0;
