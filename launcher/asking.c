@@ -8,7 +8,7 @@
 
 #include "core/base/time.h"
 #include "events/run_record.h"
-#include "events/status.h"
+#include "events/run_status.h"
 #include "os/clock.h"
 #include "os/held.h"
 

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "core/base/bytes.h"
-#include "events/page/facts.h"
+#include "events/page/page_facts.h"
 
 struct trp_report_page {
     const char *file;   /* "-": stdout */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "commands.h"
-#include "conf/values.h"
+#include "conf/scalars.h"
 #include "conf/wording.h"
 #include "driver/foreach.h"
 #include "sim/run/whole.h"

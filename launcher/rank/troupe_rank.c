@@ -25,7 +25,7 @@
 #include "driver/pipeline_run.h"
 #include "executor/executor.h"
 #include "executor/job_guard.h"
-#include "executor/moving.h"
+#include "executor/move_files.h"
 #include "executor/spawner.h"
 #include "os/title.h"
 

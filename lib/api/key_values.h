@@ -1,6 +1,6 @@
 /*
  * The values of one key on one side of a cogroup: in memory, or, when they are too many
- * for it, all of them in mapped files (data/overflow.h). A function sees the same batch in both
+ * for it, all of them in mapped files (data/mapped_values.h). A function sees the same batch in both
  * cases, with a width or with offsets (batch.h).
  *
  *     struct trp_key_values h = {.held = &writer};
@@ -13,7 +13,7 @@
 #define TRP_API_KEY_VALUES_H
 
 #include "api/batch.h"
-#include "data/overflow.h"
+#include "data/mapped_values.h"
 
 struct trp_key_values {
     trp_writer *held;      /* lent, cleared by who lends it; in it … */

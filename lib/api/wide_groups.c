@@ -6,13 +6,13 @@
  * right side, while the left one streams past it; what memory has no room for is read from
  * a file for each left value, so that the order of pairs depends on the records alone. Any
  * other group is handed on as one, so what memory has no room for is mapped from a file
- * (data/overflow.h): one key with most of the records needs room on the disk, not memory.
+ * (data/mapped_values.h): one key with most of the records needs room on the disk, not memory.
  */
 #include <string.h>
 
 #include "api/flow.h"
 #include "api/key_values.h"
-#include "data/values.h"
+#include "data/value_list.h"
 
 enum { GROUP_LEAST = 1 << 20 };
 

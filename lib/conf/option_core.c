@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "conf/option_value.h"
-#include "conf/values.h"
+#include "conf/scalars.h"
 #include "core/base/amount.h"
 
 #define EXCLUDE "excludeOnFailure.enabled"

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "conf/values.h"
+#include "conf/scalars.h"
 #include "conf/wording.h"
 #include "core/base/amount.h"
 

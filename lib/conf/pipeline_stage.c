@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "conf/pipeline_load.h"
-#include "conf/values.h"
+#include "conf/scalars.h"
 #include "conf/wording.h"
 #include "core/base/ids.h"
 #include "core/base/template.h"

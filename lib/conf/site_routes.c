@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
+#include "conf/scalars.h"
 #include "conf/site_load.h"
-#include "conf/values.h"
 #include "conf/wording.h"
 
 /* Longest first: "<" begins "<=". */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "conf/options.h"
-#include "conf/values.h"
+#include "conf/scalars.h"
 #include "conf/wording.h"
 #include "conf/yaml.h"
 #include "core/profile/profile.h"

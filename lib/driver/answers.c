@@ -14,7 +14,7 @@
 #include "core/profile/footprint.h"
 #include "driver/driver_state.h"
 #include "events/json_text.h"
-#include "events/status.h"
+#include "events/run_status.h"
 #include "os/clock.h"
 
 enum { WHY_MAX = 100 };

@@ -22,7 +22,7 @@
 #include "driver/driver_state.h"
 #include "driver/kept_datasets.h"
 #include "driver/locations.h"
-#include "driver/metrics.h"
+#include "driver/monitoring.h"
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
 #include "events/task_logs.h"

@@ -14,7 +14,7 @@
  *     moving.c      … and how they leave hosts that go
  *     kept_datasets.c  partitions that executors keep
  *     secrets.c     what executors have to prove
- *     metrics.c     what the run tells a monitoring system
+ *     monitoring.c  what the run tells a monitoring system
  *     open.c        from a run specification, or from MPI ranks, to a driver
  */
 #ifndef TRP_DRIVER_DRIVER_STATE_H
@@ -190,7 +190,7 @@ struct trp_driver {
     trp_cluster *cluster;
     trp_event_log *log;
     trp_asked *asked;                   /* NULL: there is no socket for it */
-    struct trp_driver_metrics *metrics; /* metrics.h; NULL: none are wanted */
+    struct trp_driver_metrics *metrics; /* monitoring.h; NULL: none are wanted */
     trp_progress *progress;
     trp_profiles *profiles;
     const trp_options *options;

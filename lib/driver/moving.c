@@ -2,7 +2,7 @@
  * What is moved, by whom, and what comes of it.
  *
  * Only outputs that a stage reads which is not over, and of a dataset's only when that
- * is less work than to make them again (core/alloc/moving.h). What else is there goes
+ * is less work than to make them again (core/alloc/move_worth.h). What else is there goes
  * with its host, and is made again should a later job ask for it.
  *
  * A host goes when its node is drained, or when its job ends or is ended. Then the last
@@ -24,11 +24,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/alloc/moving.h"
+#include "core/alloc/move_worth.h"
 #include "core/base/array.h"
 #include "core/base/time.h"
 #include "driver/locations.h"
-#include "executor/moving.h"
+#include "executor/move_files.h"
 #include "os/argv.h"
 #include "os/clock.h"
 

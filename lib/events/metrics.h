@@ -1,6 +1,6 @@
 /*
  * A run as metrics in Prometheus' text format (version 0.0.4): counts and seconds of the
- * run, of its stages, executors and jobs, as the status document has them (status.h), and
+ * run, of its stages, executors and jobs, as the status document has them (run_status.h), and
  * sums of its statistics. Names begin with troupe_, units are seconds and bytes, counters
  * end in _total, and each line has the run's name as a label.
  *
@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 #include "core/base/bytes.h"
+#include "events/run_status.h"
 #include "events/statistics.h"
-#include "events/status.h"
 
 enum { TRP_METRICS_STAGES = 200 };
 

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "executor/executor_internal.h"
-#include "executor/moving.h"
+#include "executor/move_files.h"
 #include "executor/scratch.h"
 #include "os/binding.h"
 #include "os/clock.h"

@@ -3,7 +3,7 @@
  *
  * Parts: executor.c life of the process, executor_loop.c messages, sleep and ends,
  * executor_stage.c stages and queues, executor_function.c functions and their threads,
- * executor_sync.c what functions ask, files.c where map outputs lie, moving.c how they
+ * executor_sync.c what functions ask, files.c where map outputs lie, move_files.c how they
  * leave the host, crash.c last words of a crash.
  *
  * Words. A task here is *formally running* from its launch, or from the end whose place

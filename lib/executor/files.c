@@ -22,7 +22,7 @@
 #include "data/block_client.h"
 #include "data/block_server.h"
 #include "executor/executor_internal.h"
-#include "executor/moving.h"
+#include "executor/move_files.h"
 #include "executor/scratch.h"
 #include "os/private_folder.h"
 

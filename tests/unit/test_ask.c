@@ -5,7 +5,7 @@
 #include "conf/wording.h"
 #include "core/profile/footprint.h"
 #include "driver/ask.h"
-#include "events/status.h"
+#include "events/run_status.h"
 
 static int read_text(const char *text, struct trp_ask *ret, trp_error *err)
 {

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "core/alloc/moving.h"
+#include "core/alloc/move_worth.h"
 #include "data/block_client.h"
 #include "data/block_server.h"
 #include "data/fetch.h"
 #include "data/output_copy.h"
-#include "executor/moving.h"
+#include "executor/move_files.h"
 #include "os/held.h"
 #include "os/private_folder.h"
 #include "shuffle_data.h"

@@ -12,7 +12,7 @@
 
 #include "events/page/page.h"
 #include "events/page/page_json.h"
-#include "events/page/rows.h"
+#include "events/page/page_rows.h"
 #include "events/page/series.h"
 
 #define T0 INT64_C(1800000000000)

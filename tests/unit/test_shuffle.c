@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/values.h"
+#include "data/value_list.h"
 #include "os/held.h"
 #include "shuffle_data.h"
 

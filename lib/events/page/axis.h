@@ -6,7 +6,7 @@
 #ifndef TRP_EVENTS_PAGE_AXIS_H
 #define TRP_EVENTS_PAGE_AXIS_H
 
-#include "events/page/facts.h"
+#include "events/page/page_facts.h"
 
 struct trp_page_axis {
     struct trp_page_stretch {

@@ -1,10 +1,10 @@
-/* What facts.c and facts_task.c share. */
+/* What page_facts.c and facts_task.c share. */
 #ifndef TRP_EVENTS_PAGE_FACTS_STATE_H
 #define TRP_EVENTS_PAGE_FACTS_STATE_H
 
 #include <jansson.h>
 
-#include "events/page/facts.h"
+#include "events/page/page_facts.h"
 
 /* Sets a number of the log's; TRP_ENOMEM. */
 int trp_page_id_set(struct trp_page_id **ids, uint32_t id, uint32_t place);

@@ -5,7 +5,7 @@
 
 #include "events/json_text.h"
 #include "events/page/axis.h"
-#include "events/page/rows.h"
+#include "events/page/page_rows.h"
 #include "events/page/series.h"
 #include "events/page/waits.h"
 

@@ -17,7 +17,7 @@
 #define TRP_EVENTS_PAGE_PAGE_JSON_H
 
 #include "core/base/bytes.h"
-#include "events/page/facts.h"
+#include "events/page/page_facts.h"
 
 /* The last lines of what an attempt printed, malloc'ed, and in *ret_link where they
  * stand, malloc'ed, as the page is to link there; NULL: nothing. */

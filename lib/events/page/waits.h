@@ -7,7 +7,7 @@
 #ifndef TRP_EVENTS_PAGE_WAITS_H
 #define TRP_EVENTS_PAGE_WAITS_H
 
-#include "events/page/facts.h"
+#include "events/page/page_facts.h"
 
 enum trp_page_wait {
     TRP_PAGE_WAIT_PLACE, /* a slot was free: it was not taken (locality, exclusion, the

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/values.h"
+#include "conf/scalars.h"
 #include "core/base/array.h"
 #include "events/event_lines.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "conf/values.h"
+#include "conf/scalars.h"
 #include "core/base/amount.h"
 #include "core/profile/profile.h"
 #include "sim/scenario/case.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/values.h"
+#include "conf/scalars.h"
 #include "conf/wording.h"
 #include "core/profile/ledger.h"
 #include "sim/scenario/case.h"

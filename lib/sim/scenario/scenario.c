@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/values.h"
+#include "conf/scalars.h"
 #include "sim/scenario/case.h"
 #include "sim/scenario/compare.h"
 

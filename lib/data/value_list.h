@@ -11,8 +11,8 @@
  *
  * Threads: one at a time for each.
  */
-#ifndef TRP_DATA_VALUES_H
-#define TRP_DATA_VALUES_H
+#ifndef TRP_DATA_VALUE_LIST_H
+#define TRP_DATA_VALUE_LIST_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "driver/metrics.h"
+#include "driver/monitoring.h"
 
 #include <errno.h>
 #include <fcntl.h>

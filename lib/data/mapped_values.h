@@ -12,8 +12,8 @@
  *
  * Threads: one at a time for each.
  */
-#ifndef TRP_DATA_OVERFLOW_H
-#define TRP_DATA_OVERFLOW_H
+#ifndef TRP_DATA_MAPPED_VALUES_H
+#define TRP_DATA_MAPPED_VALUES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -11,8 +11,8 @@
  *
  * and "! TEXT" when it had to stop. What is not there is left out.
  */
-#ifndef TRP_EXECUTOR_MOVING_H
-#define TRP_EXECUTOR_MOVING_H
+#ifndef TRP_EXECUTOR_MOVE_FILES_H
+#define TRP_EXECUTOR_MOVE_FILES_H
 
 #include "core/base/error.h"
 #include "wire/map_output.h"

@@ -13,8 +13,8 @@
  * "left_out","stages":[…],"executors":[…],"jobs":[…]}, their members as in the structs
  * below.
  */
-#ifndef TRP_EVENTS_STATUS_H
-#define TRP_EVENTS_STATUS_H
+#ifndef TRP_EVENTS_RUN_STATUS_H
+#define TRP_EVENTS_RUN_STATUS_H
 
 #include "core/base/bytes.h"
 #include "events/run_record.h"

@@ -3,7 +3,7 @@
  * attempts) adds to a bin is one piece; pieces are sorted and added up. A row has at most
  * as many at a time as it has slots, which bounds them.
  */
-#include "events/page/rows.h"
+#include "events/page/page_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * is no such event never comes here. Numbers of the log are looked up in hash tables,
  * since a log may be anything; they are emptied where a start of the run begins.
  */
-#include "events/page/facts.h"
+#include "events/page/page_facts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * The text is made on the driver's loop; the file is written by a thread of its own, since
  * it may lie on a file system that hangs.
  */
-#ifndef TRP_DRIVER_METRICS_H
-#define TRP_DRIVER_METRICS_H
+#ifndef TRP_DRIVER_MONITORING_H
+#define TRP_DRIVER_MONITORING_H
 
 #include "core/base/bytes.h"
 #include "core/base/error.h"

@@ -5,7 +5,7 @@
  *
  * What is not moved in time is lost with its host, and made again by who needs it.
  */
-#include "executor/moving.h"
+#include "executor/move_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "events/status.h"
+#include "events/run_status.h"
 
 #include "events/json_text.h"
 

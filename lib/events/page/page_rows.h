@@ -7,8 +7,8 @@
  * each stage used in equal bins of the axis, as few as TRP_PAGE_CELLS allows, and its
  * failures one by one, as far as there is room for them.
  */
-#ifndef TRP_EVENTS_PAGE_ROWS_H
-#define TRP_EVENTS_PAGE_ROWS_H
+#ifndef TRP_EVENTS_PAGE_PAGE_ROWS_H
+#define TRP_EVENTS_PAGE_PAGE_ROWS_H
 
 #include "core/base/bytes.h"
 #include "events/page/axis.h"

@@ -3,7 +3,7 @@
  * and the locale's comma. A time is exact down to the nanosecond: whole part and
  * billionths are kept apart and multiplied as integers.
  */
-#include "conf/values.h"
+#include "conf/scalars.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * A file of parts (parts.h), so that what is read is what was written, and a stream over
  * it for each time that it is read.
  */
-#include "data/values.h"
+#include "data/value_list.h"
 
 #include <stdlib.h>
 #include <unistd.h>

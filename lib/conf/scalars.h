@@ -1,8 +1,8 @@
 /*
  * Values as people write them in files and options; the same in every locale.
  */
-#ifndef TRP_CONF_VALUES_H
-#define TRP_CONF_VALUES_H
+#ifndef TRP_CONF_SCALARS_H
+#define TRP_CONF_SCALARS_H
 
 #include <stdbool.h>
 #include <stdint.h>

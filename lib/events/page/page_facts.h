@@ -16,8 +16,8 @@
  * 0: not. An attempt takes 56 bytes; all else is bounded by stages, executors or the
  * limits below.
  */
-#ifndef TRP_EVENTS_PAGE_FACTS_H
-#define TRP_EVENTS_PAGE_FACTS_H
+#ifndef TRP_EVENTS_PAGE_PAGE_FACTS_H
+#define TRP_EVENTS_PAGE_PAGE_FACTS_H
 
 #include <uthash.h>
 

@@ -7,8 +7,8 @@
  *
  * A rate is in bytes a second; 0: nothing was moved yet. No state, no errors.
  */
-#ifndef TRP_CORE_ALLOC_MOVING_H
-#define TRP_CORE_ALLOC_MOVING_H
+#ifndef TRP_CORE_ALLOC_MOVE_WORTH_H
+#define TRP_CORE_ALLOC_MOVE_WORTH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  * time. There are no checksums, as there are in map outputs and spills (parts.h): the
  * bytes are used in place, not passed through a reader that could look at them.
  */
-#include "data/overflow.h"
+#include "data/mapped_values.h"
 
 #include <stdlib.h>
 #include <string.h>

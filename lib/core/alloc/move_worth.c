@@ -7,7 +7,7 @@
  * half: the disks are shared with others, whose load changes. Too few bytes say nothing
  * of it.
  */
-#include "core/alloc/moving.h"
+#include "core/alloc/move_worth.h"
 
 #include "core/base/time.h"
 
