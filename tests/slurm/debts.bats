@@ -173,7 +173,7 @@ gave_back() {
 # Its own job stays until Slurm misses the node, or is told; the other one has a guard.
 @test "the driver's node dies while slurmctld is away: its additional job is given back" {
     mem=16000 run_in far # no room beside it
-    wait_until 30 test -e far/began
+    wait_until 90 test -e far/began
     host_of far >far/host
     local elsewhere
     elsewhere=$(on head squeue -h -u alice -o '%N %j' | sed -n 's/ troupe far$//p')
