@@ -62,7 +62,7 @@ teardown() {
     grep -q '^HTTP/1.1 200 OK' answer
     grep -q '^Content-Type: text/plain; version=0.0.4' answer
     grep -q '^troupe_run_tasks{run="r",state="running"} 2$' answer
-    ! grep -q '^troupe_run_end_time_seconds' answer
+    run ! grep -q '^troupe_run_end_time_seconds' answer
     # Each set of labels once.
     [ -z "$(grep '^troupe' answer | sed 's/} .*/}/' | sort | uniq -d)" ]
     [[ "$(http "GET /metrics HTTP/1.1\r\n\r\n")" == "HTTP/1.1 401 "* ]]

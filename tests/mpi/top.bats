@@ -53,7 +53,7 @@ is_restored() {
     cmp before after
     [ "$(tm display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = "0 1 1" ]
     wait_until 20 sees SHELL
-    ! sees "q quit"
+    run ! sees "q quit"
 }
 
 teardown() {
@@ -124,7 +124,7 @@ Y
     wait_until 20 sees "The run does not go on: q quits"
     [[ "$(shown | sed -n 1p)" == "r succeeded, exit status 0, after "* ]]
     shown | grep -Eq '^one +succeeded +\[█+\] +3/3 '
-    ! sees "its driver"
+    run ! sees "its driver"
     keys q
     is_restored
     [ "$(cat status)" = 0 ]
@@ -163,7 +163,7 @@ Y
     [ "$(tm display-message -p '#{alternate_on} #{cursor_flag} #{wrap_flag}')" = "0 1 1" ]
     keys "stty -g >after; fg" Enter
     wait_until 20 sees "q quit  ? help"
-    ! sees "Stopped"
+    run ! sees "Stopped"
     keys q
     wait_until 20 sees "r: running on "
     # What readline sets for itself is not in it: bash gives its commands the others.
@@ -244,7 +244,7 @@ Y
     wait_until 20 sees "by state, not ended"
     keys f
     wait_until 20 sees "by state, with failures"
-    ! sees "project-"
+    run ! sees "project-"
     keys f s
     wait_until 20 sees "by name, all"
     [[ "$(shown | sed -n 5p)" == "concat "* ]]
@@ -279,7 +279,7 @@ Y
     wait_until 20 sees "does not go on"
     shown -e
     shown | grep -q '^o?\[2J?31m????e? *succeeded *\[##*\]'
-    ! shown | LC_ALL=C grep -q '[^ -~]'
+    [ -z "$(shown | LC_ALL=C grep '[^ -~]')" ]
     [[ "$(shown -e)" != *$'\e[3'[1-7]m* ]]
     keys q
     is_restored
@@ -343,5 +343,5 @@ Y
     wait_until 20 [ -s status ]
     [ "$(cat status)" != 0 ]
     sees "belongs to nobody"
-    ! sees "q quit"
+    run ! sees "q quit"
 }

@@ -63,9 +63,13 @@ goes_on() {
     grep -q "^  *sum  *5 " <<<"$output"
     # each reads what the others wrote; the log has it as Spark's
     [[ "$output" =~ "shuffled: "(.*)" written, "(.*)" read (0 bytes from other hosts)" ]]
-    local written read
-    written=$(events r | grep -o '"Shuffle Bytes Written":[0-9]*' | awk -F: '{ n += $2 } END { print n }')
-    read=$(events r | grep -o '"Local Bytes Read":[0-9]*' | awk -F: '{ n += $2 } END { print n }')
+    local written read records_written records_read
+    logged() { events r | grep -o "\"$1\":[0-9]*" | awk -F: '{ n += $2 } END { print n }'; }
+    written=$(logged 'Shuffle Bytes Written')
+    read=$(logged 'Local Bytes Read')
+    records_written=$(logged 'Shuffle Records Written')
+    records_read=$(logged 'Total Records Read')
+    [ "$records_written" -gt 1000 ] && [ "$records_read" -gt 1000 ]
     [ "$read" -gt 10000 ] && [ "$written" -ge "$read" ]
     [ "$(done_tasks | grep -c '"Task Type":"ShuffleMapTask"')" = 7 ]
     [ "$(done_tasks | grep -c '"Task Type":"ResultTask"')" = 5 ]
@@ -78,6 +82,8 @@ kept misses 0
 kept read 0
 shuffled local $read
 shuffled read $read
+shuffled records_read $records_read
+shuffled records_written $records_written
 shuffled remote 0
 shuffled spilled 0
 shuffled written $written
