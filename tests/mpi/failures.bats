@@ -239,7 +239,7 @@ kill_guard() {
 }
 
 @test "the guard killed while the run comes up: it begins again, and once only" {
-    one 'run: "echo once >>told"'
+    one 'run: "echo once >>told; sleep 1"' # over sockets it may have come up by then
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until 20 grep -q ' guard$' troupe-runs/r/state/pids
     kill_guard r

@@ -283,7 +283,7 @@ END
     [ "$(find . -name 'swaps.*' | wc -l)" = 1 ]
     on node1 pkill -KILL -u bob .
     wait $other || true
-    wait_until 20 state_is node1 idle
+    wait_until 60 state_is node1 idle
     [ "$(on node1 find /var/tmp/hers -type f | wc -l)" = 50 ]
     on node1 rm -r "$jobs/going" /var/tmp/hers
     gets_clean
