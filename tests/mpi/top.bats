@@ -183,6 +183,7 @@ Y
 
 @test "a driver that does not answer, and a terminal that takes nothing, hold up neither keys nor signals" {
     long_run
+    wait_until 20 grep -q StageSubmitted troupe-runs/r/events.jsonl # it is written now and then
     kill -STOP "$(pid_of driver r)"
     terminal 80 24 troupe top r
     wait_until 20 sees "asking the run"
@@ -191,7 +192,7 @@ Y
     no_terminals
     terminal 200 50 troupe top r
     wait_until 20 sees "its driver has not answered for 5 s: this is what its event log says"
-    shown | grep -Eq '^one '
+    wait_until 20 eval "shown | grep -Eq '^one '"
     kill -CONT "$(pid_of driver r)"
     wait_until 20 eval '! sees "its driver has not answered"'
     server=$(tm display-message -p '#{pid}')
