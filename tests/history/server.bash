@@ -70,7 +70,8 @@ server_port() { sed -n "s/.*service 'HistoryServerUI' on port \([0-9]*\)\..*/\1/
 # stop_server FOLDER
 stop_server() {
     local pid
-    pid=$(cat "$1/pid" 2>/dev/null) || return 0
+    [ -e "$1/pid" ] || return 0
+    pid=$(cat "$1/pid")
     kill "$pid" 2>/dev/null || true
     for _ in $(seq 50); do
         kill -0 "$pid" 2>/dev/null || return 0

@@ -230,7 +230,8 @@ static int by_bin(const void *a, const void *b)
 /* Puts BIN, STAGE, PERMILLE of the row's slots. */
 static void put_pieces(struct rows *r, double slots)
 {
-    qsort(r->pieces, r->npieces, sizeof *r->pieces, by_bin);
+    if (r->npieces)
+        qsort(r->pieces, r->npieces, sizeof *r->pieces, by_bin);
     for (uint32_t i = 0; i < r->npieces;) {
         const struct piece *first = &r->pieces[i];
         double amount = 0;
