@@ -269,11 +269,24 @@ static int replace_guard(struct trp_watch *w, trp_error *err)
     return start_guard(w, w->driver, err);
 }
 
+/* The guard is killed, should it still be there. Its children are ours from here on. */
+static void await_guard(struct trp_watch *w)
+{
+    if (w->guard_pid)
+        kill(w->guard_pid, SIGKILL);
+    while (w->guard_pid && waitpid(w->guard_pid, &w->guard_status, 0) < 0 &&
+           errno == EINTR)
+        ;
+    w->guard_pid = 0;
+}
+
+/* Its socket is closed, which the kernel does before it gives its children away. */
 static void on_guard_lost(struct trp_watch *w)
 {
     trp_error err;
     close(w->guard);
     w->guard = -1;
+    await_guard(w);
     reap(w);
     if (w->listen >= 0 && !w->over)
         on_connection(w); /* it may just have come */
@@ -372,11 +385,7 @@ static bool end_guard(struct trp_watch *w)
         }
     }
     bool in_order = w->guard < 0;
-    if (!in_order && w->guard_pid)
-        kill(w->guard_pid, SIGKILL);
-    while (w->guard_pid && waitpid(w->guard_pid, &w->guard_status, 0) < 0 &&
-           errno == EINTR)
-        ;
+    await_guard(w);
     return in_order && w->guard_status == 0;
 }
 
