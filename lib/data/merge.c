@@ -69,6 +69,7 @@ static int advance(struct trp_merge *m, uint32_t i, trp_error *err)
 {
     struct trp_stream *s = m->streams[i];
     int rc = trp_stream_next(s, err);
+    m->read += rc > 0 && s->source != TRP_NO_SOURCE;
     if (rc > 0)
         s->prefix = trp_key_prefix(m->order, s->record.key, s->record.nk);
     if (rc == 0)

@@ -24,6 +24,7 @@ struct trp_merge {
     bool started;
     uint32_t partition; /* of what came last */
     uint32_t failed;    /* the stream that a failure came from; TRP_NO_SOURCE: none */
+    uint64_t read;      /* records that streams of sources had; spills do not count */
     struct {            /* what is combined: */
         bool ahead;     /* the streams' first record is the next key's */
         struct trp_buf key, value;

@@ -267,6 +267,12 @@ static int open_merge(trp_shuffle_reader *r, uint32_t from, uint32_t to,
     return rc;
 }
 
+static void close_merge(trp_shuffle_reader *r, struct trp_merge *m)
+{
+    r->counts.records += m->read;
+    trp_merge_close(m);
+}
+
 static uint32_t failed_source(const struct trp_merge *m)
 {
     return m->failed != TRP_NO_SOURCE ? m->streams[m->failed]->source : TRP_NO_SOURCE;
@@ -284,7 +290,7 @@ static int spill(trp_shuffle_reader *r, uint32_t from, uint32_t to, struct input
         return rc;
     rc = trp_spill_merge(&r->file, &m, r->read.killed, &made, &why);
     uint32_t source = failed_source(&m);
-    trp_merge_close(&m);
+    close_merge(r, &m);
     if (rc < 0)
         return fetch_failed(r, source, rc, &why, ret_problem, err);
     for (uint32_t i = from; i < to; i++)
@@ -431,14 +437,12 @@ int trp_shuffle_next(trp_shuffle_reader *r, struct trp_shuffle_record *ret,
             r->next = to;
         }
         int rc = trp_merge_next(&r->merge, ret, &why);
-        if (rc > 0) {
-            r->counts.records++;
+        if (rc > 0)
             return rc;
-        }
         if (rc < 0)
             return fetch_failed(r, failed_source(&r->merge), rc, &why, ret_problem,
                                 err);
-        trp_merge_close(&r->merge);
+        close_merge(r, &r->merge);
         r->merging = false;
     }
 }
@@ -447,4 +451,5 @@ void trp_shuffle_reader_counts(const trp_shuffle_reader *r,
                                struct trp_shuffle_reader_counts *ret)
 {
     *ret = r->counts;
+    ret->records += r->merging ? r->merge.read : 0;
 }

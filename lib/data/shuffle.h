@@ -199,7 +199,7 @@ struct trp_fetch_problem {
 };
 
 struct trp_shuffle_reader_counts {
-    uint64_t records;                     /* handed out */
+    uint64_t records; /* of map outputs, before those of a key are combined */
     uint64_t local_blocks, remote_blocks; /* that are not empty */
     uint64_t local_bytes, remote_bytes;
     int64_t wait_ns; /* for remote blocks */

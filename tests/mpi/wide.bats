@@ -69,7 +69,7 @@ goes_on() {
     read=$(logged 'Local Bytes Read')
     records_written=$(logged 'Shuffle Records Written')
     records_read=$(logged 'Total Records Read')
-    [ "$records_written" -gt 1000 ] && [ "$records_read" -gt 1000 ]
+    [ "$records_written" -gt 1000 ] && [ "$records_read" = "$records_written" ]
     [ "$read" -gt 10000 ] && [ "$written" -ge "$read" ]
     [ "$(done_tasks | grep -c '"Task Type":"ShuffleMapTask"')" = 7 ]
     [ "$(done_tasks | grep -c '"Task Type":"ResultTask"')" = 5 ]

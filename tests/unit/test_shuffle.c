@@ -69,6 +69,7 @@ struct setting {
     int compress;
     struct trp_shuffle_order order;
     struct trp_shuffle_counts counts; /* of the last map */
+    uint64_t written;                 /* records, by all maps */
     struct trp_shuffle_reader_counts read_counts;
 };
 
@@ -104,12 +105,14 @@ static trp_shuffle_reader *open_reader(const struct trp_shuffle_read *read)
 
 static void write_all(struct setting *s, GPtrArray *records)
 {
+    s->written = 0;
     for (uint32_t map = 0; map < s->maps; map++) {
         struct trp_shuffle_spec spec = spec_of(s->folder, map, s->partitions);
         spec.memory = s->memory ? s->memory : 64 * MIB;
         spec.compress = s->compress;
         spec.order = s->order;
         write_map(&spec, records, &s->counts, NULL);
+        s->written += s->counts.written;
     }
 }
 
@@ -119,6 +122,7 @@ static void check_all(struct setting *s, GPtrArray *records, GPtrArray *expected
 {
     g_autofree struct trp_shuffle_source *sources =
         g_new(struct trp_shuffle_source, s->maps);
+    uint64_t nread = 0;
     guint at = 0;
     write_all(s, records);
     for (uint32_t p = 0; p < s->partitions; p++) {
@@ -138,8 +142,10 @@ static void check_all(struct setting *s, GPtrArray *records, GPtrArray *expected
         g_assert_cmpint(rc, ==, 0);
         trp_shuffle_reader_counts(r, &s->read_counts);
         trp_shuffle_reader_free(r);
+        nread += s->read_counts.records;
     }
     g_assert_cmpuint(at, ==, expected->len);
+    g_assert_cmpuint(nread, ==, s->written);
 }
 
 static void check_sorted(struct setting *s, GPtrArray *records)
