@@ -26,7 +26,7 @@
 
 #define LOOK_LEAST_NS INT64_C(100000000)
 /* What an executor costs by itself: a few calls, and processes on two hosts. */
-#define USE_LEAST_NS INT64_C(600000000)
+#define USE_LEAST_NS INT64_C(800000000)
 #define ALL UINT32_MAX
 
 enum { STARTS = 2, FIRST_START = 9 };
