@@ -29,7 +29,7 @@ struct report {
     const char *page; /* -o; NULL: none */
     bool json, sacct, all;
     struct trp_run_records runs;
-    struct trp_page_facts facts; /* for the page */
+    struct trp_page_facts facts; /* for the page, and with --json */
     struct trp_run_parts parts;  /* with --json */
     struct trp_sacct rows;
 };
@@ -120,7 +120,7 @@ static int print_one(const struct report *r, uint32_t i, bool compare, json_t *s
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (r->json || r->page) {
         json_array_append_new(starts,
-                              trp_report_json(now, compare ? &a : NULL,
+                              trp_report_json(now, i, &r->facts, compare ? &a : NULL,
                                               r->parts.n ? r->parts.v[i] : NULL));
     } else {
         print_head(r, i);
@@ -196,10 +196,12 @@ static int report(struct report *r, trp_error *err)
 {
     trp_error why;
     int code = find_log(r, err), asked = 0;
+    const struct trp_run_listener facts = trp_page_facts_listener(&r->facts);
     if (code == 0)
-        code = r->page   ? trp_page_facts_read(r->events, &r->runs, &r->facts, err)
-               : r->json ? trp_run_parts_read(r->events, &r->runs, &r->parts, err)
-                         : trp_run_records_read(r->events, &r->runs, err);
+        code = r->page ? trp_page_facts_read(r->events, &r->runs, &r->facts, err)
+               : r->json
+                   ? trp_run_parts_read(r->events, &facts, &r->runs, &r->parts, err)
+                   : trp_run_records_read(r->events, &r->runs, err);
     if (code < 0)
         return code;
     if (r->sacct && !had_jobs(&r->runs))

@@ -7,6 +7,7 @@
 
 #include "events/account.h"
 #include "events/comparison.h"
+#include "events/page/page_facts.h"
 #include "events/run_parts.h"
 
 /* report_account.c: a table of the profiles, and what does not agree. TRP_ENOMEM. */
@@ -15,12 +16,14 @@ int trp_report_account_print(const struct trp_run_record *r,
 /* What sacct does not have, as one error; 0: nothing. */
 int trp_report_account_lacks(const struct trp_account *a, trp_error *err);
 
-/* report_json.c: one start of a run; `a` NULL: sacct was not asked; `p` NULL: without
- * what it was made of. */
-json_t *trp_report_json(struct trp_run_record *r, const struct trp_account *a,
+/* report_json.c: a start of a run, by its number; `a` NULL: sacct was not asked; `p` NULL:
+ * without what it was made of. */
+json_t *trp_report_json(struct trp_run_record *r, uint32_t start,
+                        const struct trp_page_facts *f, const struct trp_account *a,
                         const struct trp_run_part *p);
 /* All starts, in the document that --json prints; sacct was not asked. */
-json_t *trp_report_document(const char *events, const struct trp_run_records *runs);
+json_t *trp_report_document(const char *events, const struct trp_run_records *runs,
+                            const struct trp_page_facts *f);
 
 /* report_parts.c: the attempts of a stage; all else that a start was made of. */
 json_t *trp_report_tries(const struct trp_run_part *p, uint32_t stage);

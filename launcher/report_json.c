@@ -1,4 +1,7 @@
 /* `troupe report --json`: what the text has, and each step beside. */
+#include <stdlib.h>
+
+#include "events/page/waits.h"
 #include "events/summary_rows.h"
 #include "report.h"
 
@@ -64,13 +67,39 @@ static json_t *stage(const struct trp_statistics *s,
         "node_seconds", trp_statistics_node_seconds(s, st), "data", data(&st->data));
 }
 
-static json_t *stages(const struct trp_statistics *s, const struct trp_run_part *p)
+/* What its tasks waited for, all together, in seconds; what they did not is left out. */
+static json_t *waits_json(const struct trp_page_stage_wait *w)
+{
+    json_t *o = json_object();
+    for (int i = 0; w && i < TRP_PAGE_WAITS; i++)
+        if (w->ms[i] > 0)
+            json_object_set_new(o, trp_page_wait_name(i),
+                                json_real((double)w->ms[i] / 1000));
+    return o;
+}
+
+/* Those of the start's stages, by their ids. */
+static json_t **waits_by_id(const struct trp_page_facts *f, uint32_t start, uint32_t n)
+{
+    struct trp_page_stage_wait *w = trp_page_waits(f);
+    json_t **v = calloc((size_t)n + 1, sizeof *v);
+    for (uint32_t i = 0; v && w && i < f->nstages; i++)
+        if (f->stages[i].start == start && f->stages[i].id.n < n &&
+            !v[f->stages[i].id.n])
+            v[f->stages[i].id.n] = waits_json(&w[i]);
+    free(w);
+    return v;
+}
+
+static json_t *stages(const struct trp_statistics *s, json_t *const *waits,
+                      const struct trp_run_part *p)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < s->nstages; i++) {
         if (!s->stages[i])
             continue;
         json_t *o = stage(s, s->stages[i]);
+        json_object_set_new(o, "waits", waits && waits[i] ? waits[i] : json_object());
         if (p)
             json_object_set_new(o, "tries", trp_report_tries(p, i));
         json_array_append_new(list, o);
@@ -197,28 +226,32 @@ static json_t *account(const struct trp_run_record *r, const struct trp_account 
                      (json_int_t)a->never, "open", (json_int_t)a->open);
 }
 
-json_t *trp_report_json(struct trp_run_record *r, const struct trp_account *a,
+json_t *trp_report_json(struct trp_run_record *r, uint32_t start,
+                        const struct trp_page_facts *f, const struct trp_account *a,
                         const struct trp_run_part *p)
 {
+    json_t **waits = waits_by_id(f, start, r->statistics.nstages);
     trp_statistics_settle(&r->statistics);
     json_t *o = json_pack(
         "{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
         text_or_null(r->app_name), "started", (json_int_t)(r->started / 1000000),
         "ended", r->complete ? json_integer(r->statistics.last / 1000000) : json_null(),
         "exit", r->complete ? json_integer(r->exit_status) : json_null(), "stages",
-        stages(&r->statistics, p), "total", total(&r->statistics), "given_up",
+        stages(&r->statistics, waits, p), "total", total(&r->statistics), "given_up",
         given_up(r, false), "skipped", given_up(r, true), "jobs", jobs(r),
         "accumulated", accumulated(&r->statistics), "sacct",
         a ? account(r, a) : json_null());
     if (p)
         trp_report_put_parts(o, p);
+    free(waits);
     return o;
 }
 
-json_t *trp_report_document(const char *events, const struct trp_run_records *runs)
+json_t *trp_report_document(const char *events, const struct trp_run_records *runs,
+                            const struct trp_page_facts *f)
 {
     json_t *starts = json_array();
     for (uint32_t i = 0; i < runs->n; i++)
-        json_array_append_new(starts, trp_report_json(runs->v[i], NULL, NULL));
+        json_array_append_new(starts, trp_report_json(runs->v[i], i, f, NULL, NULL));
     return json_pack("{s:s, s:o}", "events", events, "starts", starts);
 }

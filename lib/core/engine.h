@@ -696,6 +696,27 @@ struct trp_fetch_source trp_engine_blame(const trp_engine *e, uint32_t dataset,
 char *trp_engine_why_waiting(const trp_engine *e, int64_t now_ns, trp_stage_id stage,
                              char *buf, size_t size);
 
+/* The same as a word: what those tasks of a stage wait for that are still to begin. */
+enum trp_wait {
+    TRP_WAIT_NOTHING,  /* there are none, or they are about to begin */
+    TRP_WAIT_PARENTS,  /* tasks or outputs of its parents */
+    TRP_WAIT_START,    /* executors that the start of the run waits for */
+    TRP_WAIT_EXECUTOR, /* one of its profile */
+    TRP_WAIT_ROOM,     /* of a gang: for all ranks at once */
+    TRP_WAIT_EXCLUDED, /* where there is room, too many tasks have failed */
+    TRP_WAIT_END,      /* nothing, since the run ends, or its allocation before them */
+    TRP_WAIT_BARRIER,  /* slots for all tasks of a barrier stage at once */
+    TRP_WAIT_MAX_RUNNING, /* as many of its tasks as may run at once do */
+    TRP_WAIT_LIMITS,      /* of executors: their number, or alloc.max_* */
+    TRP_WAIT_LOCALITY,    /* a slot that is nearer */
+    TRP_WAIT_TURN,        /* stages that come first */
+    TRP_WAIT_SLOTS,       /* all of its profile are taken */
+    TRP_WAITS,
+};
+const char *trp_wait_name(enum trp_wait what); /* "nothing", "max_running", … */
+/* Cost: O(executors). */
+enum trp_wait trp_engine_waits_for(const trp_engine *e, trp_stage_id stage);
+
 /* Checks every invariant the hard way (slow; tests): 0, or TRP_ESTATE with what broke.
  */
 int trp_engine_sanity_check(const trp_engine *e, trp_error *err);

@@ -3,7 +3,8 @@
  * would meet them: what it waits for itself, no executor, all excluded, too few slots
  * for all tasks of a barrier at once, its own limit, a wait for locality, the turn of
  * others, a resource that is short. One function for progress lines, logs and the
- * simulator. Cost: O(executors + sets), for people only; nothing is changed.
+ * simulator; the reason as a word (enum trp_wait) is found with the text, so that the two
+ * agree. Cost: O(executors + sets), never paid for each task; nothing is changed.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,12 +18,33 @@ struct question {
     int64_t now;
     char *buf;
     size_t size;
+    enum trp_wait what;
 };
 
+const char *trp_wait_name(enum trp_wait what)
+{
+    static const char *const names[TRP_WAITS] = {
+        "nothing", "parents",     "start",  "executor", "room", "excluded", "end",
+        "barrier", "max_running", "limits", "locality", "turn", "slots"};
+    return names[what];
+}
+
+/* The answer begins. */
+static void because(struct question *q, enum trp_wait what, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void because(struct question *q, enum trp_wait what, const char *fmt, ...)
+{
+    va_list args;
+    q->what = what;
+    va_start(args, fmt);
+    vsnprintf(q->buf, q->size, fmt, args);
+    va_end(args);
+}
+
 /* Adds to the answer. */
-static void append_reason(const struct question *q, const char *fmt, ...)
+static void append_reason(struct question *q, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-static void append_reason(const struct question *q, const char *fmt, ...)
+static void append_reason(struct question *q, const char *fmt, ...)
 {
     size_t n = strlen(q->buf);
     va_list args;
@@ -48,20 +70,22 @@ static const struct trp_stage *first_blocker(const struct trp_stage *s)
 
 /* ---- no executor is there ---- */
 
-static void explain_limit(const struct question *q, const struct trp_class *c)
+static void explain_limit(struct question *q, const struct trp_class *c)
 {
     const struct trp_engine *e = q->e;
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
     uint32_t at = 0;
     if (trp_caps_left(&e->caps, e->caps_used, c->cost, &at) > 0)
-        append_reason(q, "no executor of profile %s is asked for yet", p->name);
+        because(q, TRP_WAIT_EXECUTOR, "no executor of profile %s is asked for yet",
+                p->name);
     else
-        append_reason(q, "no executor of profile %s: alloc.max_%s (%lld) are in use",
-                      p->name, e->caps.name[at], (long long)e->caps.most[at]);
+        because(q, TRP_WAIT_LIMITS,
+                "no executor of profile %s: alloc.max_%s (%lld) are in use", p->name,
+                e->caps.name[at], (long long)e->caps.most[at]);
 }
 
 /* Some were asked for: what they need, since when, and what became of the last one. */
-static void explain_requested(const struct question *q, const struct trp_class *c)
+static void explain_requested(struct question *q, const struct trp_class *c)
 {
     const struct trp_engine *e = q->e;
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
@@ -73,39 +97,37 @@ static void explain_requested(const struct question *q, const struct trp_class *
             x->asked_ns < since)
             since = x->asked_ns;
     }
-    append_reason(q,
-                  "waiting for an executor of profile %s (%s): %u asked for, the first "
-                  "%.0f s ago",
-                  p->name, trp_profile_text(p, 0, needs, sizeof(needs)), c->requested,
-                  (double)(q->now - since) / 1e9);
+    because(q, TRP_WAIT_EXECUTOR,
+            "waiting for an executor of profile %s (%s): %u asked for, the first "
+            "%.0f s ago",
+            p->name, trp_profile_text(p, 0, needs, sizeof(needs)), c->requested,
+            (double)(q->now - since) / 1e9);
     if (c->starts.failures)
         append_reason(q, "; the last start failed: %s",
                       c->start_failure ? c->start_failure : "");
 }
 
-static bool explain_executors(const struct question *q, const struct trp_class *c)
+static bool explain_executors(struct question *q, const struct trp_class *c)
 {
     const char *profile = trp_profiles_get(q->e->profiles, c->profile)->name;
     if (c->never)
-        append_reason(q, "no executor of profile %s can ever be had: %s", profile,
-                      c->never);
+        because(q, TRP_WAIT_EXECUTOR, "no executor of profile %s can ever be had: %s",
+                profile, c->never);
     else if (c->live)
         return false;
     else if (c->requested)
         explain_requested(q, c);
     else if (q->e->config.fixed)
-        append_reason(
-            q,
-            "no executor of profile %s is left, and the executors of this run are "
-            "fixed",
-            profile);
+        because(q, TRP_WAIT_EXECUTOR,
+                "no executor of profile %s is left, and the executors of this run are "
+                "fixed",
+                profile);
     else if (q->now < c->retry_at)
-        append_reason(
-            q,
-            "no executor of profile %s; the last request failed (%s), the next in "
-            "%.0f s",
-            profile, c->start_failure ? c->start_failure : "",
-            seconds_until(q, c->retry_at));
+        because(q, TRP_WAIT_EXECUTOR,
+                "no executor of profile %s; the last request failed (%s), the next in "
+                "%.0f s",
+                profile, c->start_failure ? c->start_failure : "",
+                seconds_until(q, c->retry_at));
     else
         explain_limit(q, c);
     return true;
@@ -162,12 +184,13 @@ static void look_around(const struct trp_engine *e, const struct trp_task_set *s
 }
 
 /* All that are there are excluded for its next task. */
-static void explain_excluded(const struct question *q, const struct trp_task_set *s,
+static void explain_excluded(struct question *q, const struct trp_task_set *s,
                              uint32_t task, const struct look *l)
 {
     const struct trp_executor *x = l->first_out;
     char name[16];
     snprintf(name, sizeof(name), "%u", x->id.n);
+    q->what = TRP_WAIT_EXCLUDED;
     trp_health_why(&q->e->config.exclusion, q->e->tracker, s->health, task, x->id.n,
                    x->host, name, q->e->hosts.hosts[x->host].name, q->buf, q->size);
     if (l->out == 2)
@@ -180,7 +203,7 @@ static void explain_excluded(const struct question *q, const struct trp_task_set
         append_reason(q, "; given up in %.0f s", seconds_until(q, s->abort_at));
 }
 
-static bool explain_barrier(const struct question *q, const struct trp_task_set *s)
+static bool explain_barrier(struct question *q, const struct trp_task_set *s)
 {
     const struct trp_executor *x = s->class->free;
     uint64_t room = 0;
@@ -188,9 +211,10 @@ static bool explain_barrier(const struct question *q, const struct trp_task_set 
         room += trp_barrier_fits(q->e, s, x);
     if (!s->barrier || room >= s->ntasks)
         return false;
-    append_reason(q, "a barrier stage needs %u slots at once, %llu of %llu are free",
-                  s->ntasks, (unsigned long long)room,
-                  (unsigned long long)trp_barrier_slots(q->e, s->profile->id));
+    because(q, TRP_WAIT_BARRIER,
+            "a barrier stage needs %u slots at once, %llu of %llu are free", s->ntasks,
+            (unsigned long long)room,
+            (unsigned long long)trp_barrier_slots(q->e, s->profile->id));
     if (s->keep_until > q->now)
         append_reason(q, "; they are kept for it for %.0f s more (barrier.reserve)",
                       seconds_until(q, s->keep_until));
@@ -198,13 +222,13 @@ static bool explain_barrier(const struct question *q, const struct trp_task_set 
 }
 
 /* What is free is kept for another. */
-static bool explain_kept(const struct question *q, const struct trp_task_set *s)
+static bool explain_kept(struct question *q, const struct trp_task_set *s)
 {
     const struct trp_task_set *o = trp_keep_keeper(q->e, s);
     if (!o || !trp_set_may_launch(s))
         return false;
-    append_reason(
-        q,
+    because(
+        q, TRP_WAIT_BARRIER,
         "barrier stage %s comes first, which needs %u slots at once: those that are "
         "free are kept for it for %.0f s more (barrier.reserve)",
         o->stage->name, o->ntasks, seconds_until(q, o->keep_until));
@@ -231,14 +255,14 @@ static const struct trp_task_set *before_it(const struct trp_engine *e,
 }
 
 /* Others' turn in the order of FIFO, or of the pools. */
-static bool explain_share(const struct question *q, const struct trp_task_set *s)
+static bool explain_share(struct question *q, const struct trp_task_set *s)
 {
     const struct trp_task_set *o = before_it(q->e, s);
     struct trp_pool_view its, own;
     if (!o)
         return false;
-    append_reason(
-        q,
+    because(
+        q, TRP_WAIT_TURN,
         "stage %s comes first and takes the slots of profile %s (%u of its tasks run, "
         "%u are pending)",
         o->stage->name, s->profile->name, o->running, o->pending);
@@ -254,7 +278,17 @@ static bool explain_share(const struct question *q, const struct trp_task_set *s
     return true;
 }
 
-static void explain_short(const struct question *q, const struct trp_task_set *s,
+/* More executors could be used, but for a limit. */
+static bool limited(const struct trp_engine *e, const struct trp_task_set *s)
+{
+    const struct trp_class *c = s->class;
+    uint32_t most = s->stage->max_executors;
+    return !c->requested &&
+           (c->live >= e->config.max_executors || (most && c->live >= most) ||
+            trp_caps_left(&e->caps, e->caps_used, c->cost, NULL) == 0);
+}
+
+static void explain_short(struct question *q, const struct trp_task_set *s,
                           const struct look *l)
 {
     const struct trp_custom *c = trp_profile_custom(s->profile, l->lacks);
@@ -262,8 +296,8 @@ static void explain_short(const struct question *q, const struct trp_task_set *s
     snprintf(amount, sizeof(amount), "%lld", (long long)s->profile->task_cpus);
     if (c)
         trp_amount_format(c->task, amount, sizeof(amount));
-    append_reason(
-        q,
+    because(
+        q, limited(q->e, s) ? TRP_WAIT_LIMITS : TRP_WAIT_SLOTS,
         "short of %s: a task takes %s, and no executor of profile %s has that free (%u "
         "there",
         l->lacks, amount, s->profile->name, l->live);
@@ -274,28 +308,28 @@ static void explain_short(const struct question *q, const struct trp_task_set *s
     append_reason(q, ")");
 }
 
-static void explain_locality(const struct question *q, const struct trp_task_set *s)
+static void explain_locality(struct question *q, const struct trp_task_set *s)
 {
     enum trp_level level = s->levels[s->current];
     if (s->current + 1 < s->nlevels)
-        append_reason(q, "waiting %.1f s more for a slot at level %s",
-                      seconds_until(q, s->last + q->e->config.locality_wait_ns[level]),
-                      trp_level_name(level));
+        because(q, TRP_WAIT_LOCALITY, "waiting %.1f s more for a slot at level %s",
+                seconds_until(q, s->last + q->e->config.locality_wait_ns[level]),
+                trp_level_name(level));
     else
-        append_reason(q, "its tasks are about to be launched");
+        because(q, TRP_WAIT_NOTHING, "its tasks are about to be launched");
 }
 
-static bool explain_end(const struct question *q, const struct trp_task_set *s)
+static bool explain_end(struct question *q, const struct trp_task_set *s)
 {
     if (!trp_ends_outlive_run(q->e, s))
         return false;
-    append_reason(q,
-                  "its allocation ends in %.0f s, and its tasks take %.0f s (median)",
-                  seconds_until(q, q->e->ends_ns), (double)trp_ends_estimate(s) / 1e9);
+    because(q, TRP_WAIT_END,
+            "its allocation ends in %.0f s, and its tasks take %.0f s (median)",
+            seconds_until(q, q->e->ends_ns), (double)trp_ends_estimate(s) / 1e9);
     return true;
 }
 
-static void explain_slots(const struct question *q, const struct trp_task_set *s)
+static void explain_slots(struct question *q, const struct trp_task_set *s)
 {
     uint32_t task = trp_exclusion_next(s);
     struct look l;
@@ -305,13 +339,13 @@ static void explain_slots(const struct question *q, const struct trp_task_set *s
     else if (explain_end(q, s) || explain_barrier(q, s) || explain_kept(q, s))
         return;
     else if (!trp_set_may_launch(s))
-        append_reason(q, "max_running: %u tasks run", s->stage->max_running);
+        because(q, TRP_WAIT_MAX_RUNNING, "max_running: %u tasks run",
+                s->stage->max_running);
     else if (l.live && s->class->yielding == l.live)
-        append_reason(
-            q,
-            "executors of profile %s make room for earlier stages under the limits "
-            "over all profiles (alloc.max_*)",
-            s->profile->name);
+        because(q, TRP_WAIT_LIMITS,
+                "executors of profile %s make room for earlier stages under the limits "
+                "over all profiles (alloc.max_*)",
+                s->profile->name);
     else if (l.fit)
         explain_locality(q, s);
     else if (!explain_share(q, s))
@@ -329,55 +363,80 @@ static const struct trp_task_set *waiting_set(const struct trp_task_set *s)
     return o ? o : s;
 }
 
-static void explain_gang(const struct question *q, const struct trp_stage *s)
+static void explain_gang(struct question *q, const struct trp_stage *s)
 {
     const struct trp_resource_profile *p = trp_profiles_get(q->e->profiles, s->profile);
     char needs[256];
-    append_reason(q, "waiting for room for %u rank%s of profile %s at once (%s)",
-                  s->ranks, s->ranks == 1 ? "" : "s", p->name,
-                  trp_profile_text(p, s->ranks, needs, sizeof(needs)));
+    because(q, TRP_WAIT_ROOM,
+            "waiting for room for %u rank%s of profile %s at once (%s)", s->ranks,
+            s->ranks == 1 ? "" : "s", p->name,
+            trp_profile_text(p, s->ranks, needs, sizeof(needs)));
 }
 
-static void explain_set(const struct question *q, const struct trp_stage *s,
+static void explain_set(struct question *q, const struct trp_stage *s,
                         const struct trp_task_set *set)
 {
     if (!set->class)
         explain_gang(q, s);
     else if (!set->pending)
-        append_reason(q, "%s", set->running ? "" : "waiting for tasks of its parents");
+        because(q, TRP_WAIT_PARENTS, "%s",
+                set->running ? "" : "waiting for tasks of its parents");
     else if (q->e->gated)
-        append_reason(
-            q,
-            "%u of %u executors have come; waiting for more for at most %.0f s "
-            "(scheduler.minRegisteredResourcesRatio)",
-            q->e->live, trp_start_gate_expected(q->e),
-            seconds_until(q, q->e->gate_due));
+        because(q, TRP_WAIT_START,
+                "%u of %u executors have come; waiting for more for at most %.0f s "
+                "(scheduler.minRegisteredResourcesRatio)",
+                q->e->live, trp_start_gate_expected(q->e),
+                seconds_until(q, q->e->gate_due));
     else if (!explain_executors(q, set->class))
         explain_slots(q, set);
+}
+
+static void explain(struct question *q, const struct trp_stage *s)
+{
+    const struct trp_stage *blocker = first_blocker(s);
+    if (q->e->draining)
+        because(q, TRP_WAIT_END, "the run is being ended: nothing new is started");
+    else if (blocker)
+        because(q, TRP_WAIT_PARENTS, "waiting for stage %s", blocker->name);
+    else if (s->failed)
+        because(q, TRP_WAIT_NOTHING, "its attempt %u failed, another one follows",
+                s->attempts);
+    else if (s->asked)
+        because(q, TRP_WAIT_NOTHING, "its tasks are over; its outputs are looked for");
+    else if (s->state == TRP_STAGE_ASKED)
+        because(q, TRP_WAIT_NOTHING, "its tasks are being listed");
+    else if (!s->set)
+        because(q, TRP_WAIT_NOTHING, "nothing of it is to be run now");
+    else
+        explain_set(q, s, waiting_set(s->set));
 }
 
 char *trp_engine_why_waiting(const trp_engine *e, int64_t now_ns, trp_stage_id stage,
                              char *buf, size_t size)
 {
-    const struct question q = {e, now_ns > e->now ? now_ns : e->now, buf, size};
+    struct question q = {e, now_ns > e->now ? now_ns : e->now, buf, size,
+                         TRP_WAIT_NOTHING};
     const struct trp_stage *s = trp_stage_find(e, stage);
     buf[0] = '\0';
-    if (!s || s->state == TRP_STAGE_ENDED)
-        return buf;
-    const struct trp_stage *blocker = first_blocker(s);
-    if (e->draining)
-        append_reason(&q, "the run is being ended: nothing new is started");
-    else if (blocker)
-        append_reason(&q, "waiting for stage %s", blocker->name);
-    else if (s->failed)
-        append_reason(&q, "its attempt %u failed, another one follows", s->attempts);
-    else if (s->asked)
-        append_reason(&q, "its tasks are over; its outputs are looked for");
-    else if (s->state == TRP_STAGE_ASKED)
-        append_reason(&q, "its tasks are being listed");
-    else if (!s->set)
-        append_reason(&q, "nothing of it is to be run now");
-    else
-        explain_set(&q, s, waiting_set(s->set));
+    if (s && s->state != TRP_STAGE_ENDED)
+        explain(&q, s);
     return buf;
+}
+
+/* Some of its tasks are still to begin, for the first time or again. */
+static bool has_tasks_left(const trp_engine *e, trp_stage_id stage)
+{
+    struct trp_stage_view v;
+    return trp_engine_stage(e, stage, &v) == 0 && v.submitted &&
+           v.ntasks > (uint64_t)v.running + v.queued + v.succeeded + v.failed;
+}
+
+enum trp_wait trp_engine_waits_for(const trp_engine *e, trp_stage_id stage)
+{
+    char text[512] = "";
+    struct question q = {e, e->now, text, sizeof text, TRP_WAIT_NOTHING};
+    const struct trp_stage *s = trp_stage_find(e, stage);
+    if (s && s->state != TRP_STAGE_ENDED && has_tasks_left(e, stage))
+        explain(&q, s);
+    return q.what;
 }

@@ -146,6 +146,8 @@ struct trp_driver_stage {
     uint32_t given_up, skipped;  /* tasks */
     int64_t started;             /* wall */
     int64_t idle_since;          /* mono: when it was submitted, or `live` became 0 */
+    enum trp_wait waits_for;     /* as the event log has it */
+    int64_t waits_due;           /* mono: when it may be told again */
     int64_t check_since;         /* mono: its outputs are looked for; 0: they are not */
     struct {
         uint32_t task, times; /* it failed, so far */
@@ -226,9 +228,15 @@ struct trp_driver {
     uint32_t stages_known, stages_done, tasks, tasks_done, failures;
     int64_t progress_due;
     int64_t waiting_due, waiting_step; /* waiting.c */
-    uint32_t checking;                 /* stages whose outputs are looked for … */
-    int64_t check_due, check_step;     /* … then again: late_outputs.c */
-    int64_t last_words_due; /* record_life.c: the first of them, or INT64_MAX */
+    struct {
+        int64_t due;               /* no look before it, mono … */
+        int64_t late;              /* … and one then, or when there were steps */
+        uint64_t steps;            /* of the engine, when this round of looks began */
+        uint32_t at;               /* the stage looked at last in it; 0: it is over */
+    } waits;                       /* waiting.c: for the event log */
+    uint32_t checking;             /* stages whose outputs are looked for … */
+    int64_t check_due, check_step; /* … then again: late_outputs.c */
+    int64_t last_words_due;        /* record_life.c: the first of them, or INT64_MAX */
 
     int64_t active; /* when something last happened, mono */
     int64_t looked; /* when libuv was last asked, mono */
@@ -315,6 +323,10 @@ bool trp_driver_runs(const trp_driver *d, const struct trp_driver_stage *s);
 
 /* waiting.c: tells of stages that wait for long; its timer is d->waiting_due. */
 void trp_driver_tell_waiting(trp_driver *d, int64_t now);
+/* Notes in the event log what stages wait for, when it has changed … */
+void trp_driver_log_waits(trp_driver *d, int64_t now);
+/* … and when that is looked at next, INT64_MAX: after the engine's next step. */
+int64_t trp_driver_log_waits_due(const trp_driver *d);
 /* The engine's reason, and what the cluster knows of executors that are not there. */
 void trp_driver_why_waiting(const trp_driver *d, trp_stage_id id, int64_t now,
                             char *why, size_t size);

@@ -220,9 +220,12 @@ static void show_progress(trp_driver *d, int64_t now)
 static int64_t next_due(const trp_driver *d, int64_t until)
 {
     int64_t due = trp_engine_next_timer(d->engine),
-            other = trp_channel_next_timer(d->channel);
+            other = trp_channel_next_timer(d->channel),
+            waits = trp_driver_log_waits_due(d);
     if (other < due)
         due = other;
+    if (waits < due)
+        due = waits;
     if (d->waiting_due < due)
         due = d->waiting_due;
     if (d->checking && d->check_due < due)
@@ -296,6 +299,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
             check_stop(d, now);
             show_progress(d, now);
             trp_driver_tell_waiting(d, now);
+            trp_driver_log_waits(d, now);
             trp_driver_check_late(d, now);
             trp_record_give_up_late(d, now);
             trp_driver_tell_readers(d, now);

@@ -280,6 +280,8 @@ void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
     if (s->job->work.stage_attempt && s->attempt)
         s->job->work.stage_attempt(s->job->work.context, s->index, e.attempt);
     s->submitted = true;
+    s->waits_for = TRP_WAIT_NOTHING;
+    s->waits_due = 0;
     s->idle_since = d->now;
     s->started = trp_driver_wall(d, d->now);
     trp_driver_message(d, s, NULL); /* a failure is told by the first launch */

@@ -2,14 +2,25 @@
  * Tells why a stage waits: one that has tasks and has run none for 15 s, in the event
  * log and on stderr, again after 30 s, then every minute. The reason is the
  * engine's, the same that the progress line shows.
+ *
+ * The event log also has, as a word, what each stage's tasks wait for whenever that
+ * changes, for the page of the run. Tasks come and go much faster than anybody wants to
+ * know, so it is not looked at when they do: a look every 100 ms, of a millisecond at
+ * most (the next one goes on there), and none when the engine has not stepped since. A
+ * stage has a line in 100 ms, and in a thousandth of its age, at most: 8,000 a day.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "driver/driver_state.h"
+#include "os/clock.h"
 
 #define WAITING_NS (15 * TRP_SECOND)
 #define WAITING_MAX_NS (60 * TRP_SECOND)
+#define LOOK_NS (TRP_SECOND / 10)
+#define SLICE_NS (TRP_SECOND / 1000)
+
+enum { AGE_PARTS = 1000 };
 
 bool trp_driver_runs(const trp_driver *d, const struct trp_driver_stage *s)
 {
@@ -65,4 +76,70 @@ void trp_driver_tell_waiting(trp_driver *d, int64_t now)
     if (d->waiting_step > WAITING_MAX_NS)
         d->waiting_step = WAITING_MAX_NS;
     d->waiting_due = now + d->waiting_step;
+}
+
+/* ---- what stages wait for, in the event log ---- */
+
+static enum trp_wait waits_for(const trp_driver *d, const struct trp_driver_stage *s)
+{
+    if (s->gang && s->live)
+        return trp_driver_runs(d, s) ? TRP_WAIT_NOTHING : TRP_WAIT_ROOM;
+    return trp_engine_waits_for(d->engine, s->id);
+}
+
+static void log_stage(trp_driver *d, struct trp_driver_stage *s, int64_t now)
+{
+    int64_t at = trp_driver_wall(d, now), pause = (at - s->started) / AGE_PARTS;
+    enum trp_wait what = waits_for(d, s);
+    if (what == s->waits_for)
+        return;
+    s->waits_for = what;
+    s->waits_due = now + (pause > LOOK_NS ? pause : LOOK_NS);
+    trp_event_stage_waits(d->log, s->id, what, at);
+}
+
+/* False: the time for it is over. */
+static bool log_job(trp_driver *d, const struct trp_driver_job *j, uint32_t below,
+                    int64_t now, int64_t until)
+{
+    for (uint32_t i = j->first + j->nstages; i-- > j->first;) {
+        struct trp_driver_stage *s = d->stages[i];
+        if (i >= below || !s || !s->submitted || s->ended)
+            continue;
+        if (now < s->waits_due) {
+            d->waits.late = s->waits_due < d->waits.late ? s->waits_due : d->waits.late;
+            continue;
+        }
+        log_stage(d, s, now);
+        d->waits.at = i;
+        if (trp_clock_ns() > until)
+            return false;
+    }
+    return true;
+}
+
+int64_t trp_driver_log_waits_due(const trp_driver *d)
+{
+    bool soon = d->waits.at || d->steps != d->waits.steps;
+    int64_t late = soon ? 0 : d->waits.late;
+    return late > d->waits.due ? late : d->waits.due;
+}
+
+/* Jobs, and their stages, from the last one on. */
+void trp_driver_log_waits(trp_driver *d, int64_t now)
+{
+    const struct trp_driver_job *j = d->there;
+    uint32_t below = d->waits.at ? d->waits.at : UINT32_MAX;
+    if (now < trp_driver_log_waits_due(d))
+        return;
+    int64_t until = trp_clock_ns() + SLICE_NS;
+    if (below == UINT32_MAX) {
+        d->waits.steps = d->steps;
+        d->waits.late = INT64_MAX;
+    }
+    d->waits.due = now + LOOK_NS;
+    while (j && log_job(d, j, below, now, until))
+        j = j->next;
+    if (!j)
+        d->waits.at = 0;
 }

@@ -407,6 +407,25 @@ void trp_event_task_given_up(trp_event_log *l, const struct trp_event_given_up *
     trp_event_log_put_lines(l, &b);
 }
 
+void trp_event_stage_waits(trp_event_log *l, trp_stage_id stage, enum trp_wait what,
+                           int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    const struct trp_stage_statistics *s = trp_statistics_stage(l->statistics, stage);
+    if (!s) {
+        trp_event_log_out_of_memory(l);
+        return;
+    }
+    TRP_JSON(&b, "{\"Event\":\"TroupeStageWaits\"");
+    TRP_JSON_INT(&b, "Stage ID", stage.n);
+    TRP_JSON_INT(&b, "Stage Attempt ID", s->attempt);
+    TRP_JSON_TEXT(&b, "Reason", trp_wait_name(what));
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
+    trp_event_log_put_lines(l, &b);
+}
+
 void trp_event_stage_retried(trp_event_log *l, trp_stage_id stage, const char *failure,
                              int64_t at)
 {

@@ -141,6 +141,11 @@ void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
                             const struct trp_action *launch, const char *host,
                             int64_t at);
 void trp_event_task_ended(trp_event_log *l, const struct trp_event_task *t);
+/* What its tasks that are still to begin wait for now: TroupeStageWaits, {"Stage ID":…,
+ * "Stage Attempt ID":…,"Reason":trp_wait_name,"Timestamp":…}; "nothing" from the
+ * attempt's beginning on. */
+void trp_event_stage_waits(trp_event_log *l, trp_stage_id stage, enum trp_wait what,
+                           int64_t at);
 /* A task that the run gives up: it failed for good, or is skipped, since what it comes
  * after was given up. */
 struct trp_event_given_up {

@@ -402,8 +402,9 @@ static int on_summary(void *context, const json_t *event)
 
 /* ---- the whole ---- */
 
-int trp_run_parts_read(const char *file, struct trp_run_records *ret_records,
-                       struct trp_run_parts *ret, trp_error *err)
+int trp_run_parts_read(const char *file, const struct trp_run_listener *also,
+                       struct trp_run_records *ret_records, struct trp_run_parts *ret,
+                       trp_error *err)
 {
     static const struct trp_event_line_kind kinds[] = {
         {"SparkListenerLogStart",             on_log_start        },
@@ -420,8 +421,12 @@ int trp_run_parts_read(const char *file, struct trp_run_records *ret_records,
     };
     struct reader r = {.all = ret};
     *ret = (struct trp_run_parts){0};
-    int rc = trp_run_records_read_also(file, kinds, sizeof kinds / sizeof *kinds, &r,
-                                       ret_records, err);
+    struct trp_run_listener v[2] = {
+        {kinds, sizeof kinds / sizeof *kinds, &r}
+    };
+    if (also)
+        v[1] = *also;
+    int rc = trp_run_records_read_also(file, v, also ? 2 : 1, ret_records, err);
     if (rc < 0)
         trp_run_parts_free(ret);
     return rc;

@@ -4,7 +4,7 @@
  * pass over the log as the records (run_record.h).
  *
  *     struct trp_run_parts parts;
- *     if (trp_run_parts_read("RUN/events.jsonl", &records, &parts, &err) == 0) {
+ *     if (trp_run_parts_read("RUN/events.jsonl", NULL, &records, &parts, &err) == 0) {
  *         … parts.v[i] belongs to records.v[i] …
  *         trp_run_parts_free(&parts);
  *         trp_run_records_free(&records);
@@ -99,9 +99,11 @@ struct trp_run_parts {
     uint32_t n, capacity;
 };
 
-/* As trp_run_records_read, which it calls. After a failure there is nothing to free. */
-int trp_run_parts_read(const char *file, struct trp_run_records *ret_records,
-                       struct trp_run_parts *ret, trp_error *err);
+/* As trp_run_records_read, which it calls. After a failure there is nothing to free.
+ * `also` listens in the same pass; NULL: nobody does. */
+int trp_run_parts_read(const char *file, const struct trp_run_listener *also,
+                       struct trp_run_records *ret_records, struct trp_run_parts *ret,
+                       trp_error *err);
 void trp_run_parts_free(struct trp_run_parts *p);
 
 /* "cpu_ns": its name in documents. */

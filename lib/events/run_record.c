@@ -517,6 +517,7 @@ static const struct {
     {"TroupeSlurmJob",                    on_slurm_job          },
     {"TroupeSlurmStep",                   on_slurm_step         },
     {"TroupeExecutorAsked",               on_time               },
+    {"TroupeStageWaits",                  on_time               },
     {"TroupeExecutorDropped",             on_time               },
     {"TroupeMessage",                     on_time               },
 };
@@ -525,9 +526,10 @@ static int hand_on(const struct trp_record_reader *r, const char *word,
                    const json_t *event)
 {
     int rc = 0;
-    for (size_t i = 0; i < r->nalso && rc == 0; i++)
-        if (strcmp(word, r->also[i].word) == 0)
-            rc = r->also[i].take(r->context, event);
+    for (const struct trp_run_listener *l = r->also; l < r->also + r->nalso; l++)
+        for (size_t i = 0; i < l->nkinds && rc == 0; i++)
+            if (strcmp(word, l->kinds[i].word) == 0)
+                rc = l->kinds[i].take(l->context, event);
     return rc;
 }
 
@@ -547,6 +549,14 @@ static int take_any(void *context, const json_t *event)
     return rc == 0 ? hand_on(r, word, event) : rc;
 }
 
+static void want(const char *word, struct trp_event_line_kind *v, size_t *n)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(v[i].word, word) == 0)
+            return;
+    v[(*n)++] = (struct trp_event_line_kind){word, take_any};
+}
+
 /* The words of events that are wanted, each once; `ret` has room for all. */
 static size_t wanted(const struct trp_record_reader *r, struct trp_event_line_kind *ret)
 {
@@ -554,24 +564,20 @@ static size_t wanted(const struct trp_record_reader *r, struct trp_event_line_ki
     ret[n++] = (struct trp_event_line_kind){LOG_START, take_any};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         ret[n++] = (struct trp_event_line_kind){kinds[i].word, take_any};
-    for (size_t i = 0; i < r->nalso; i++) {
-        bool known = false;
-        for (size_t k = 0; k < n; k++)
-            known |= strcmp(ret[k].word, r->also[i].word) == 0;
-        if (!known)
-            ret[n++] = (struct trp_event_line_kind){r->also[i].word, take_any};
-    }
+    for (size_t i = 0; i < r->nalso; i++)
+        for (size_t k = 0; k < r->also[i].nkinds; k++)
+            want(r->also[i].kinds[k].word, ret, &n);
     return n;
 }
 
-int trp_run_records_read_also(const char *file, const struct trp_event_line_kind *also,
-                              size_t nalso, void *context, struct trp_run_records *ret,
-                              trp_error *err)
+int trp_run_records_read_also(const char *file, const struct trp_run_listener *also,
+                              size_t nalso, struct trp_run_records *ret, trp_error *err)
 {
-    struct trp_record_reader r = {
-        .all = ret, .also = also, .nalso = nalso, .context = context};
-    struct trp_event_line_kind *of =
-        calloc(1 + sizeof kinds / sizeof *kinds + nalso, sizeof *of);
+    struct trp_record_reader r = {.all = ret, .also = also, .nalso = nalso};
+    size_t most = 1 + sizeof kinds / sizeof *kinds;
+    for (size_t i = 0; i < nalso; i++)
+        most += also[i].nkinds;
+    struct trp_event_line_kind *of = calloc(most, sizeof *of);
     *ret = (struct trp_run_records){0};
     if (!of)
         return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", file);
@@ -588,7 +594,7 @@ int trp_run_records_read_also(const char *file, const struct trp_event_line_kind
 
 int trp_run_records_read(const char *file, struct trp_run_records *ret, trp_error *err)
 {
-    return trp_run_records_read_also(file, NULL, 0, NULL, ret, err);
+    return trp_run_records_read_also(file, NULL, 0, ret, err);
 }
 
 void trp_run_records_free(struct trp_run_records *r)

@@ -67,10 +67,14 @@ struct trp_run_records {
 /* TRP_EINVAL with FILE:LINE: not an event log, or it has no start of a run. After a
  * failure there is nothing to free. */
 int trp_run_records_read(const char *file, struct trp_run_records *ret, trp_error *err);
-/* The same; each event that one of `also` names is handed to it with `context`, when the
- * record has taken it. */
-int trp_run_records_read_also(const char *file, const struct trp_event_line_kind *also,
-                              size_t nalso, void *context, struct trp_run_records *ret,
+/* Who is handed events as well, when the record has taken them. */
+struct trp_run_listener {
+    const struct trp_event_line_kind *kinds;
+    size_t nkinds;
+    void *context;
+};
+int trp_run_records_read_also(const char *file, const struct trp_run_listener *also,
+                              size_t nalso, struct trp_run_records *ret,
                               trp_error *err);
 void trp_run_records_free(struct trp_run_records *r);
 

@@ -12,9 +12,8 @@ struct trp_record_reader {
     uint32_t nprofiles, profiles_capacity;
     uint32_t *step_of; /* by executor: the number of its step, from 1; 0: none */
     uint32_t nstep_of, step_of_capacity;
-    const struct trp_event_line_kind *also; /* who else is handed events */
+    const struct trp_run_listener *also;
     size_t nalso;
-    void *context; /* theirs */
 };
 
 /* A whole number from 0, less than `below`. */

@@ -194,3 +194,24 @@ END
         my ($second) = grep { $_->{name} eq "second" } @{$d->{page}{stages}};
         die "it did not wait: @{$second->{waits}}" unless $second->{waits}[3] > 1000'
 }
+
+@test "why slots that are free are not taken is in the log, on the page, and in report --json" {
+    pipeline <<'END'
+troupe: 1
+name: weather
+stages:
+  - {name: few, tasks: 3, max_running: 1, run: "sleep 0.6"}
+  - {name: behind, tasks: 3, after: [{stage: few, each: true}], run: "true"}
+END
+    run -0 --separate-stderr troupe run --local=4 --run-name r p.yaml
+    grep '"Event":"TroupeStageWaits"' troupe-runs/r/events.jsonl
+    troupe report --json | json '
+        my ($few, $behind) = map { $_->{waits} } @{$d->{starts}[0]{stages}};
+        # 0.6 s and 1.2 s, but for what passed before the driver looked.
+        die "max_running: $few->{max_running}" unless $few->{max_running} > 1.4 && $few->{max_running} < 4;
+        die "a slot was free: $few->{free_slot}" if ($few->{free_slot} // 0) > 0.4;
+        die "parents: $behind->{parents}" unless $behind->{parents} > 1.5 * $few->{max_running}'
+    troupe report -o page.html
+    document page.html | json 'die "bars: @{$d->{page}{stages}[0]{waits}}"
+        unless $d->{page}{stages}[0]{waits}[7] == 1000 * $d->{report}{starts}[0]{stages}[0]{waits}{max_running}'
+}

@@ -55,7 +55,7 @@ static void read_parts(const char *file, bool readable)
     struct trp_run_records r;
     struct trp_run_parts parts;
     trp_error err = {0};
-    int rc = trp_run_parts_read(file, &r, &parts, &err);
+    int rc = trp_run_parts_read(file, NULL, &r, &parts, &err);
     FUZZ_CHECK((rc == 0) == readable, "parts: %d, %s", rc, err.text);
     if (rc < 0)
         return;

@@ -148,9 +148,13 @@ def figures_are_those_of_report_json(browser):
     for i, stage in enumerate(start['stages']):
         for key in ('name', 'profile', 'outcome', 'tasks', 'attempts', 'failed', 'given_up', 'skipped', 'wall', 'median', 'max', 'held', 'used'):
             check(f'stages.0.{i}.{key}', stage[key])
+        each(f'stages.0.{i}.waits', stage['waits'])
+        same(len(stage['waits']), sum(key.startswith(f'stages.0.{i}.waits.') for key in shown), f'bars of stage {i}')
     for i, task in enumerate(start['given_up']):
         for key in ('stage', 'failures', 'reason'):
             check(f'given_up.0.{i}.{key}', task[key])
+    waits = start['stages'][0]['waits']
+    assert min(waits[key] for key in ('asked', 'slots', 'max_running', 'locality')) > 3, waits
     same(10, sum(s['failed'] for s in start['stages']) + 5, 'the log has failures')
 
 

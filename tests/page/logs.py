@@ -76,6 +76,9 @@ class Log:
         self.say('TroupeTaskSkipped', **{'Stage ID': stage, 'Stage Name': 'x', 'Task Index': index, 'Item': item,
                                          'Parent Stage ID': parent, 'Timestamp': T0 + at})
 
+    def waits(self, stage, reason, at):
+        self.say('TroupeStageWaits', **{'Stage ID': stage, 'Stage Attempt ID': 0, 'Reason': reason, 'Timestamp': T0 + at})
+
     def message(self, text, at):
         self.say('TroupeMessage', Level='warning', Text=text, Timestamp=T0 + at)
 
@@ -94,7 +97,12 @@ def small(path):
     for i in range(40):
         log.task(0, i, i % 3, 600 + i // 12 * 900, 1400 + i // 12 * 900 + i * 7 % 100, 'exit status 3' if i == 7 else None)
     log.task(0, 7, 1, 4100, 4800, attempt=1)
+    log.waits(0, 'executor', 1)
     log.message('stage split has run nothing for 1 s: no executor', 300)
+    log.waits(0, 'slots', 700)
+    log.waits(0, 'max_running', 1500)
+    log.waits(0, 'locality', 2400)
+    log.waits(0, 'nothing', 3300)
     log.stage_over(0, 'split', 4900)
     log.stage(1, 'train', 6, 4900, parents=[0], profile=1)
     log.executor(3, 'n1', 2, 6000, profile=1, asked=4900)

@@ -34,6 +34,11 @@ static const char *why(const struct world *w, uint32_t stage)
                                   sizeof text);
 }
 
+#define IS(w, stage, what)                                                             \
+    g_assert_cmpstr(                                                                   \
+        trp_wait_name(trp_engine_waits_for((w)->engine, (trp_stage_id){stage})), ==,   \
+        what)
+
 static void submit_in_pool(struct world *w, const struct trp_stage_spec *s,
                            const char *pool)
 {
@@ -84,6 +89,7 @@ static void a_static_run_waits_for_its_ranks(void)
         g_assert_cmpstr(why(&w, 0), ==,
                         "1 of 4 executors have come; waiting for more for at most 30 s "
                         "(scheduler.minRegisteredResourcesRatio)");
+        IS(&w, 0, "start");
         g_assert_cmpint(trp_engine_next_timer(w.engine), ==, 30 * SECOND);
         if (late)
             world_time(&w, 30 * SECOND);
@@ -108,6 +114,7 @@ static void executors_excluded_for_the_stage_are_named(void)
                     "executor 1 is excluded for the stage: 1 tasks failed there "
                     "(excludeOnFailure.stage.maxFailedTasksPerExecutor), and so is the "
                     "other; another executor is asked for; given up in 120 s");
+    IS(&w, 0, "excluded");
     world_free(&w);
 }
 
@@ -163,6 +170,8 @@ static void the_turn_of_an_earlier_job_is_told(void)
     g_assert_cmpstr(why(&w, 1), ==,
                     "stage first comes first and takes the slots of profile default "
                     "(2 of its tasks run, 4 are pending)");
+    IS(&w, 0, "limits");
+    IS(&w, 1, "turn");
     while (w.attempts->len && w.verdicts->len < 4)
         world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
                   TRP_END_SUCCESS, 0, SECOND);
@@ -171,6 +180,7 @@ static void the_turn_of_an_earlier_job_is_told(void)
         why(&w, 1), ==,
         "short of cores: a task takes 1, and no executor of profile default "
         "has that free (2 there)");
+    IS(&w, 1, "limits");
     world_free(&w);
 }
 
@@ -221,6 +231,7 @@ static void the_resource_that_is_short_is_named(void)
         why(&w, 1), ==,
         "short of gpu: a task takes 1, and no executor of profile train has "
         "that free (1 there)");
+    IS(&w, 1, "limits");
     world_free(&w);
 }
 
@@ -237,6 +248,8 @@ static void a_barrier_counts_the_slots_there_are(void)
         why(&w, 1), ==,
         "a barrier stage needs 4 slots at once, 3 of 4 are free; they are kept "
         "for it for 30 s more (barrier.reserve)");
+    IS(&w, 0, "nothing");
+    IS(&w, 1, "barrier");
     world_free(&w);
 }
 
@@ -260,6 +273,7 @@ static void the_end_of_a_wait_for_locality_is_told(void)
     g_assert_cmpuint(w.attempts->len, ==, 1);
     g_assert_cmpstr(why(&w, 1), ==,
                     "waiting 2.0 s more for a slot at level NODE_LOCAL");
+    IS(&w, 1, "locality");
     world_free(&w);
 }
 
@@ -276,6 +290,7 @@ static void fixed_executors_that_are_gone_are_told(void)
     g_assert_cmpstr(why(&w, 0), ==,
                     "no executor of profile default is left, and the executors of this "
                     "run are fixed");
+    IS(&w, 0, "executor");
     world_free(&w);
 }
 
@@ -289,6 +304,7 @@ static void a_run_that_drains_says_so(void)
     world_submit(&w, &s, 1);
     world_step(&w, &drain);
     g_assert_cmpstr(why(&w, 0), ==, "the run is being ended: nothing new is started");
+    IS(&w, 0, "end");
     world_free(&w);
 }
 
@@ -331,6 +347,42 @@ static void a_start_that_fails_is_told(void)
     world_free(&w);
 }
 
+static void slots_that_no_limit_keeps_scarce_are_just_taken(void)
+{
+    struct trp_engine_config c = plain(UINT32_MAX);
+    struct trp_stage_spec s = stage("a", 3), few = stage("few", 3);
+    struct world w;
+    struct trp_event fit = {
+        .kind = TRP_EVENT_PROFILE_FIT, .fit = {.profile = {0}, .executors = 2}
+    };
+    start(&w, &c, 1);
+    world_step(&w, &fit);
+    few.max_running = 1;
+    world_submit(&w, &s, 1);
+    IS(&w, 0, "slots");
+    world_run_out(&w, SECOND);
+    world_submit(&w, &few, 1);
+    IS(&w, 1, "max_running");
+    world_free(&w);
+}
+
+static void tasks_of_parents_are_waited_for(void)
+{
+    struct trp_engine_config c = plain(2);
+    struct trp_parent_spec each = {.each = true};
+    struct trp_stage_spec v[] = {stage("a", 4), stage("b", 4)};
+    struct world w;
+    start(&w, &c, 1);
+    v[1].parents = &each;
+    v[1].nparents = 1;
+    world_submit(&w, v, 2);
+    IS(&w, 0, "limits");
+    IS(&w, 1, "parents");
+    world_run_out(&w, SECOND);
+    IS(&w, 1, "nothing");
+    world_free(&w);
+}
+
 static void the_room_of_a_gang_is_told(void)
 {
     struct trp_engine_config c = plain(1);
@@ -364,6 +416,8 @@ int main(int argc, char **argv)
     ADD(a_run_that_drains_says_so);
     ADD(a_request_is_told_with_what_it_needs);
     ADD(a_start_that_fails_is_told);
+    ADD(slots_that_no_limit_keeps_scarce_are_just_taken);
+    ADD(tasks_of_parents_are_waited_for);
     ADD(the_room_of_a_gang_is_told);
     return g_test_run();
 }

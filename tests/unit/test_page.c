@@ -14,6 +14,7 @@
 #include "events/page/page_json.h"
 #include "events/page/page_rows.h"
 #include "events/page/series.h"
+#include "events/page/waits.h"
 
 #define T0 INT64_C(1800000000000)
 
@@ -107,18 +108,20 @@ static void executor_gone(struct world *w, uint32_t id, int64_t at)
         T0 + at, id);
 }
 
-/* `reason` NULL: it succeeded; `to` 0: it has no end. */
+/* `reason` NULL: it succeeded; `to` 0: it has no end; `e` TRP_NONE: a gang. */
 static void task(struct world *w, uint32_t stage_id, uint32_t index, uint32_t e,
                  int64_t from, int64_t to, const char *reason)
 {
-    char info[400];
+    char info[400], id[16] = "driver";
+    if (e != TRP_NONE)
+        snprintf(id, sizeof id, "%u", e);
     snprintf(
         info, sizeof info,
         "\"Stage ID\":%u,\"Stage Attempt ID\":0,\"Task Info\":{\"Task "
         "ID\":%u,\"Index\":%u,\"Attempt\":0,\"Launch Time\":%" PRId64
-        ",\"Executor ID\":\"%u\",\"Locality\":\"NODE_LOCAL\",\"Speculative\":false,"
+        ",\"Executor ID\":\"%s\",\"Locality\":\"NODE_LOCAL\",\"Speculative\":false,"
         "\"Finish Time\":%" PRId64 "}",
-        stage_id, w->attempts++, index, T0 + from, e, to ? T0 + to : 0);
+        stage_id, w->attempts++, index, T0 + from, id, to ? T0 + to : 0);
     SAY(w, "{\"Event\":\"SparkListenerTaskStart\",%s}", info);
     if (to && reason)
         SAY(w,
@@ -220,6 +223,75 @@ static void waits_count_for_what_was_to_be_seen(void)
     g_assert_cmpint(number(w, "stages/1/nothing_ran"), ==, 100);
     g_assert_cmpint(number(w, "stages/1/parents/0"), ==, 0);
     g_assert_cmpint(number(w, "stages/0/levels/1"), ==, 4);
+    free_world(w);
+}
+
+static void reason(struct world *w, uint32_t stage_id, const char *what, int64_t at)
+{
+    SAY(w,
+        "{\"Event\":\"TroupeStageWaits\",\"Stage ID\":%u,\"Stage Attempt ID\":0,"
+        "\"Reason\":\"%s\",\"Timestamp\":%" PRId64 "}",
+        stage_id, what, T0 + at);
+}
+
+static int64_t waited(const struct world *w, uint32_t stage_id, enum trp_page_wait what)
+{
+    char path[60];
+    snprintf(path, sizeof path, "stages/%u/waits/%d", stage_id, (int)what);
+    return number(w, path);
+}
+
+/* Of two tasks each: the second is the one that waits. */
+static void what_the_scheduler_gave_as_reason_counts(void)
+{
+    struct world *w = new_world();
+    begin(w, 0, 2);
+    executor(w, 0, "n1", 2, 0, 10);
+    stage(w, 0, "near", 2, "", 100);
+    task(w, 0, 0, 0, 100, 500, NULL);
+    reason(w, 0, "locality", 100);
+    reason(w, 0, "slots", 300); /* what the log shows as a free slot was none */
+    reason(w, 0, "nothing", 350);
+    task(w, 0, 1, 0, 400, 500, NULL);
+    stage_over(w, 0, "near", 500);
+    stage(w, 1, "few", 2, "", 500);
+    task(w, 1, 0, 0, 500, 800, NULL);
+    reason(w, 1, "max_running", 510);
+    task(w, 1, 1, 0, 800, 900, NULL);
+    stage_over(w, 1, "few", 900);
+    stage(w, 2, "again", 1, "", 900); /* reasons are of their attempt */
+    reason(w, 2, "limits", 900);
+    stage_over(w, 2, "again", 1000);
+    stage(w, 2, "again", 1, "", 1000);
+    task(w, 2, 0, 0, 1100, 1200, NULL);
+    end(w, 1300);
+    read_page(w);
+    g_assert_cmpint(waited(w, 0, TRP_PAGE_WAIT_LOCALITY), ==, 200);
+    g_assert_cmpint(waited(w, 0, TRP_PAGE_WAIT_ROOM), ==, 50);
+    g_assert_cmpint(waited(w, 0, TRP_PAGE_WAIT_PLACE), ==, 50);
+    g_assert_cmpint(waited(w, 1, TRP_PAGE_WAIT_PLACE), ==, 10);
+    g_assert_cmpint(waited(w, 1, TRP_PAGE_WAIT_MAX_RUNNING), ==, 290);
+    g_assert_cmpint(waited(w, 2, TRP_PAGE_WAIT_LIMITS), ==, 100);
+    g_assert_cmpint(waited(w, 2, TRP_PAGE_WAIT_PLACE), ==, 100);
+    free_world(w);
+}
+
+/* A gang is told as launched when it begins to wait for its room. */
+static void a_gang_waits_until_it_has_its_room(void)
+{
+    struct world *w = new_world();
+    begin(w, 0, 2);
+    stage(w, 0, "solve", 1, "", 100);
+    task(w, 0, 0, TRP_NONE, 100, 0, NULL);
+    reason(w, 0, "room", 120);
+    reason(w, 0, "nothing", 700);
+    w->attempts = 0;
+    task(w, 0, 0, TRP_NONE, 100, 900, NULL);
+    stage_over(w, 0, "solve", 900);
+    end(w, 900);
+    read_page(w);
+    g_assert_cmpint(waited(w, 0, TRP_PAGE_WAIT_GANG), ==, 580);
+    g_assert_cmpint(number(w, "timeline/rows/0/t/1"), ==, 200);
     free_world(w);
 }
 
@@ -530,6 +602,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
 #define TEST(name) g_test_add_func("/page/" #name, name)
     TEST(waits_count_for_what_was_to_be_seen);
+    TEST(what_the_scheduler_gave_as_reason_counts);
+    TEST(a_gang_waits_until_it_has_its_room);
     TEST(series_add_up_to_what_was_held_and_used);
     TEST(what_never_came_was_asked_for);
     TEST(few_tasks_are_there_one_by_one);

@@ -353,7 +353,7 @@ static void a_run_is_made_of_parts(void)
     trp_error err;
     play(w);
     end_log(w, 1);
-    if (trp_run_parts_read(w->file, &r, &parts, &err) < 0)
+    if (trp_run_parts_read(w->file, NULL, &r, &parts, &err) < 0)
         g_error("%s", err.text);
     g_assert_cmpuint(parts.n, ==, 1);
     const struct trp_run_part *p = parts.v[0];
@@ -402,7 +402,7 @@ static void each_start_has_its_parts(void)
         trp_event_log_free(w->log);
         w->log = NULL;
     }
-    if (trp_run_parts_read(w->file, &r, &parts, &err) < 0)
+    if (trp_run_parts_read(w->file, NULL, &r, &parts, &err) < 0)
         g_error("%s", err.text);
     g_assert_cmpuint(parts.n, ==, 2);
     for (uint32_t i = 0; i < 2; i++) {

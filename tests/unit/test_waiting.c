@@ -23,6 +23,17 @@ static void say_why(trp_cluster *c, const struct trp_resource_profile *p, char *
 static const struct trp_cluster_ops ops = {.batch = {.why = say_why}};
 static trp_cluster cluster = {&ops};
 
+static bool gang_is_waiting;
+
+static bool gang_waits(trp_cluster *c, trp_attempt_id attempt)
+{
+    (void)c, (void)attempt;
+    return gang_is_waiting;
+}
+
+static const struct trp_cluster_ops gang_ops = {.gang_waits = gang_waits};
+static trp_cluster gangs = {&gang_ops};
+
 /* A driver with a stage whose executors do not come. */
 struct waiting {
     struct world w;
@@ -165,6 +176,105 @@ static void a_stage_that_runs_is_not_told_of(void)
     g_strfreev(lines);
 }
 
+/* ---- as words, in the event log ---- */
+
+/* What was noted, and when in ms: "0 executor, 1000 slots". */
+static void assert_noted(struct waiting *x, const char *wanted)
+{
+    GString *got = g_string_new(NULL);
+    char *events = file_of(x, "events.jsonl"), *text;
+    trp_error err;
+    g_assert_cmpint(trp_event_log_end(x->d.log, 0, 0, &err), ==, 0);
+    g_assert_true(g_file_get_contents(events, &text, NULL, NULL));
+    char **lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line; line++) {
+        json_t *e = json_loads(*line, 0, NULL);
+        if (g_strcmp0(json_string_value(json_object_get(e, "Event")),
+                      "TroupeStageWaits") == 0)
+            g_string_append_printf(
+                got, "%s%lld %s", got->len ? ", " : "",
+                (long long)json_integer_value(json_object_get(e, "Timestamp")),
+                json_string_value(json_object_get(e, "Reason")));
+        json_decref(e);
+    }
+    g_assert_cmpstr(got->str, ==, wanted);
+    g_strfreev(lines);
+    g_string_free(got, TRUE);
+    g_free(text);
+    g_free(events);
+}
+
+/* The engine takes a step, and the driver looks, every 10 ms until `to`. */
+static void look_until(struct waiting *x, int from_ms, int to_ms)
+{
+    for (int ms = from_ms; ms <= to_ms; ms += 10) {
+        x->d.steps++;
+        trp_driver_log_waits(&x->d, ms * SECOND / 1000);
+    }
+}
+
+static struct trp_driver_job *job_of(struct waiting *x)
+{
+    static struct trp_driver_job job;
+    job = (struct trp_driver_job){.nstages = 1};
+    x->d.there = &job;
+    return &job;
+}
+
+static void a_reason_is_noted_when_it_is_another_one(void)
+{
+    struct waiting x;
+    begin(&x);
+    job_of(&x);
+    look_until(&x, 0, 300);
+    world_come(&x.w, 0);
+    world_come(&x.w, 1);
+    x.w.now = SECOND;
+    look_until(&x, 510, 990);
+    struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
+    world_step(&x.w, &drain);
+    look_until(&x, 1000, 2000);
+    assert_noted(&x, "0 executor, 510 nothing");
+    g_strfreev(end(&x));
+}
+
+/* In an old stage a line needs a thousandth of its age; what was left out is told then.
+ */
+static void a_reason_that_changes_all_the_time_is_noted_seldom(void)
+{
+    struct waiting x;
+    begin(&x);
+    job_of(&x);
+    x.stage.live = x.stage.gang = true; /* its backend is asked */
+    x.stage.started = -1000 * SECOND;
+    x.d.cluster = &gangs;
+    for (int ms = 0; ms <= 5000; ms += 10) {
+        gang_is_waiting = ms / 100 % 2 == 0;
+        look_until(&x, ms, ms);
+    }
+    gang_is_waiting = false;
+    look_until(&x, 5100, 5100);
+    int64_t due = trp_driver_log_waits_due(&x.d);
+    trp_driver_log_waits(&x.d, due);
+    assert_noted(&x, "0 room, 1100 nothing, 2200 room, 3300 nothing, 4400 room, "
+                     "5404 nothing");
+    g_strfreev(end(&x));
+}
+
+static void nothing_is_looked_at_when_nothing_has_happened(void)
+{
+    struct waiting x;
+    begin(&x);
+    job_of(&x);
+    look_until(&x, 0, 0);
+    g_assert_cmpint(trp_driver_log_waits_due(&x.d), ==, INT64_MAX);
+    x.d.steps++;
+    g_assert_cmpint(trp_driver_log_waits_due(&x.d), ==, SECOND / 10);
+    trp_driver_log_waits(&x.d, SECOND / 10);
+    g_assert_cmpint(trp_driver_log_waits_due(&x.d), ==, INT64_MAX);
+    g_strfreev(end(&x));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -174,5 +284,11 @@ int main(int argc, char **argv)
                     what_is_told_is_the_reason_of_the_moment);
     g_test_add_func("/waiting/a stage that runs is not told of",
                     a_stage_that_runs_is_not_told_of);
+    g_test_add_func("/waiting/a reason is noted when it is another one",
+                    a_reason_is_noted_when_it_is_another_one);
+    g_test_add_func("/waiting/a reason that changes all the time is noted seldom",
+                    a_reason_that_changes_all_the_time_is_noted_seldom);
+    g_test_add_func("/waiting/nothing is looked at when nothing has happened",
+                    nothing_is_looked_at_when_nothing_has_happened);
     return g_test_run();
 }

@@ -25,6 +25,8 @@ uint32_t trp_page_stage_in(const struct trp_page_facts *f, const json_t *event);
 /* facts_task.c */
 int trp_page_on_task_start(void *context, const json_t *event);
 int trp_page_on_task_end(void *context, const json_t *event);
+/* A gang of the stage, told as launched, has begun only now. */
+void trp_page_gang_has_room(struct trp_page_facts *f, uint32_t stage, int64_t at);
 int trp_page_on_summary_begin(void *context, const json_t *event);
 int trp_page_on_summary(void *context, const json_t *event);
 

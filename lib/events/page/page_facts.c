@@ -306,6 +306,22 @@ static int on_job_start(void *context, const json_t *event)
     return 0;
 }
 
+/* It waits for that from now on. */
+static int note_reason(struct trp_page_facts *f, uint32_t stage, enum trp_wait what,
+                       int64_t at)
+{
+    struct trp_page_stage *s = &f->stages[stage];
+    if (what == s->waits)
+        return 0;
+    if (!TRP_ARRAY_GROW(f->reasons, f->nreasons, f->reasons_capacity))
+        return TRP_ENOMEM;
+    f->reasons[f->nreasons++] = (struct trp_page_reason){stage, what, at};
+    if (s->waits == TRP_WAIT_ROOM)
+        trp_page_gang_has_room(f, stage, at);
+    s->waits = what;
+    return 0;
+}
+
 static int on_stage_submitted(void *context, const json_t *event)
 {
     struct trp_page_facts *f = context;
@@ -317,7 +333,7 @@ static int on_stage_submitted(void *context, const json_t *event)
     if (!f->stages[place].submitted)
         f->stages[place].submitted = at;
     f->stages[place].ended = 0;
-    return 0;
+    return note_reason(f, place, TRP_WAIT_NOTHING, at);
 }
 
 static int on_stage_completed(void *context, const json_t *event)
@@ -485,6 +501,25 @@ static int on_slurm_step(void *context, const json_t *event)
     return 0;
 }
 
+/* ---- what was waited for ---- */
+
+static enum trp_wait reason_in(const json_t *event)
+{
+    const char *word = json_string_value(json_object_get(event, "Reason"));
+    for (int i = 0; word && i < TRP_WAITS; i++)
+        if (strcmp(word, trp_wait_name(i)) == 0)
+            return i;
+    return TRP_WAIT_NOTHING;
+}
+
+static int on_stage_waits(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    int64_t at = trp_page_at(f, event, "Timestamp");
+    uint32_t stage = trp_page_stage_in(f, event);
+    return stage == TRP_NONE ? 0 : note_reason(f, stage, reason_in(event), at);
+}
+
 /* ---- what was told ---- */
 
 static int on_message(void *context, const json_t *event)
@@ -512,8 +547,7 @@ static int on_message(void *context, const json_t *event)
 
 /* ---- the whole ---- */
 
-int trp_page_facts_read(const char *file, struct trp_run_records *ret_records,
-                        struct trp_page_facts *ret, trp_error *err)
+struct trp_run_listener trp_page_facts_listener(struct trp_page_facts *ret)
 {
     static const struct trp_event_line_kind kinds[] = {
         {"SparkListenerLogStart",             on_log_start             },
@@ -535,11 +569,18 @@ int trp_page_facts_read(const char *file, struct trp_run_records *ret_records,
         {"TroupeTaskSummary",                 trp_page_on_summary      },
         {"TroupeSlurmJob",                    on_slurm_job             },
         {"TroupeSlurmStep",                   on_slurm_step            },
+        {"TroupeStageWaits",                  on_stage_waits           },
         {"TroupeMessage",                     on_message               },
     };
     *ret = (struct trp_page_facts){0};
-    int rc = trp_run_records_read_also(file, kinds, sizeof kinds / sizeof *kinds, ret,
-                                       ret_records, err);
+    return (struct trp_run_listener){kinds, sizeof kinds / sizeof *kinds, ret};
+}
+
+int trp_page_facts_read(const char *file, struct trp_run_records *ret_records,
+                        struct trp_page_facts *ret, trp_error *err)
+{
+    const struct trp_run_listener l = trp_page_facts_listener(ret);
+    int rc = trp_run_records_read_also(file, &l, 1, ret_records, err);
     if (rc < 0)
         trp_page_facts_free(ret);
     return rc;
@@ -578,6 +619,7 @@ void trp_page_facts_free(struct trp_page_facts *f)
     free(f->stages);
     free(f->failures);
     free(f->jobs);
+    free(f->reasons);
     free(f->messages);
     free(f->hosts);
     *f = (struct trp_page_facts){0};

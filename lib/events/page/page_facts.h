@@ -89,6 +89,8 @@ struct trp_page_stage {
     trp_stage_id id;  /* in the log */
     uint32_t profile; /* place; TRP_NONE: not known */
     int64_t submitted, first, ended;
+    enum trp_wait waits; /* as told last … */
+    int64_t roomless; /* … a gang of it waited for its room until then; 0: none did */
     uint32_t ntasks;
     char *name;
     trp_stage_id *parents;
@@ -113,6 +115,13 @@ struct trp_page_job {
     uint32_t id, start;
     bool additional;
     int64_t asked, at, end;
+};
+
+/* What a stage waits for from then on. */
+struct trp_page_reason {
+    uint32_t stage; /* place */
+    enum trp_wait what;
+    int64_t at;
 };
 
 struct trp_page_message {
@@ -147,6 +156,8 @@ struct trp_page_facts {
     uint32_t failures_left_out; /* attempts */
     struct trp_page_job *jobs;
     uint32_t njobs, jobs_capacity;
+    struct trp_page_reason *reasons;
+    uint32_t nreasons, reasons_capacity;
     struct trp_page_message *messages;
     uint32_t nmessages, messages_capacity, messages_left_out;
     char **hosts;
@@ -162,6 +173,8 @@ struct trp_page_facts {
 /* TRP_EINVAL as trp_run_records_read. After a failure there is nothing to free. */
 int trp_page_facts_read(const char *file, struct trp_run_records *ret_records,
                         struct trp_page_facts *ret, trp_error *err);
+/* Fills them in another reader's pass; after a failure, too, they are to be freed. */
+struct trp_run_listener trp_page_facts_listener(struct trp_page_facts *ret);
 void trp_page_facts_free(struct trp_page_facts *f);
 
 /* The place of the stage of a start with that id; TRP_NONE: not heard of. */

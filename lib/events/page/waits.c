@@ -1,15 +1,27 @@
 /*
  * A sweep over all times at which something changes. What a wait of a profile counts for
- * is the same for all its stages, so it is added up once a profile; a task's wait is the
- * difference between that sum when it began and when its stage was submitted. So the
- * cost is O(n log n) however many tasks wait at once.
+ * is the same for all its stages, so it is added up once a profile; a stage takes the
+ * difference since it was last looked at, but for times in which it had a reason of its
+ * own. What that has come to when a task begins is the task's wait. So the cost is O(n log
+ * n) however many tasks wait at once.
  */
 #include "events/page/waits.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { SUBMITTED, ASKED, STEP, CAME, SPAN, SPAN_END, BEGUN, ENDED, STAGE_END };
+enum kind {
+    SUBMITTED,
+    ASKED,
+    STEP,
+    CAME,
+    SPAN,
+    SPAN_END,
+    REASON,
+    BEGUN,
+    ENDED,
+    STAGE_END
+};
 
 struct change {
     int64_t at;
@@ -26,7 +38,10 @@ struct state {
 /* Of a stage, now. */
 struct stage {
     bool open;
-    int64_t sum[TRP_PAGE_WAITS]; /* of its profile, when it was submitted */
+    enum trp_wait what;           /* as noted */
+    int64_t at;                   /* all is added up to then … */
+    int64_t sum[TRP_PAGE_WAITS];  /* … of its profile … */
+    int64_t wait[TRP_PAGE_WAITS]; /* … of a task of it since it was submitted */
     int64_t left, running, since;
 };
 
@@ -38,6 +53,51 @@ struct sweep {
     struct stage *stages;
     struct trp_page_stage_wait *ret;
 };
+
+const char *trp_page_wait_name(enum trp_page_wait w)
+{
+    static const char *const names[TRP_PAGE_WAITS] = {
+        "free_slot", "starting", "queued",      "asked",  "slots",
+        "locality",  "excluded", "max_running", "limits", "barrier",
+        "gang",      "parents",  "end"};
+    return names[w];
+}
+
+/* What a stage's reason counts for, whatever there is of executors; TRP_PAGE_WAITS: that
+ * depends on them. */
+static enum trp_page_wait own_wait(enum trp_wait what)
+{
+    switch (what) {
+    case TRP_WAIT_PARENTS:
+        return TRP_PAGE_WAIT_PARENTS;
+    case TRP_WAIT_ROOM:
+        return TRP_PAGE_WAIT_GANG;
+    case TRP_WAIT_EXCLUDED:
+        return TRP_PAGE_WAIT_EXCLUDED;
+    case TRP_WAIT_END:
+        return TRP_PAGE_WAIT_END;
+    case TRP_WAIT_BARRIER:
+        return TRP_PAGE_WAIT_BARRIER;
+    case TRP_WAIT_MAX_RUNNING:
+        return TRP_PAGE_WAIT_MAX_RUNNING;
+    case TRP_WAIT_LIMITS:
+        return TRP_PAGE_WAIT_LIMITS;
+    case TRP_WAIT_LOCALITY:
+        return TRP_PAGE_WAIT_LOCALITY;
+    default:
+        return TRP_PAGE_WAITS;
+    }
+}
+
+/* What it is where the log shows a free slot that, by the reason, was none for it. */
+static enum trp_page_wait free_slot_is(enum trp_wait what)
+{
+    if (what == TRP_WAIT_TURN || what == TRP_WAIT_SLOTS)
+        return TRP_PAGE_WAIT_ROOM;
+    if (what == TRP_WAIT_EXECUTOR || what == TRP_WAIT_START)
+        return TRP_PAGE_WAIT_ASKED;
+    return TRP_PAGE_WAIT_PLACE;
+}
 
 static int by_time(const void *a, const void *b)
 {
@@ -57,7 +117,7 @@ static bool collect(struct sweep *s)
 {
     const struct trp_page_facts *f = s->f;
     size_t most = 2 * ((size_t)f->ntasks + f->nstages + f->nspans) +
-                  3 * (size_t)f->nexecutors + 1;
+                  3 * (size_t)f->nexecutors + f->nreasons + 1;
     s->v = calloc(most, sizeof *s->v);
     if (!s->v)
         return false;
@@ -75,6 +135,8 @@ static bool collect(struct sweep *s)
         add(s, f->spans[i].from, SPAN, i);
         add(s, trp_page_span_end(f, &f->spans[i]), SPAN_END, i);
     }
+    for (uint32_t i = 0; i < f->nreasons; i++)
+        add(s, f->reasons[i].at, REASON, i);
     for (uint32_t i = 0; i < f->ntasks; i++) {
         add(s, f->tasks[i].begun, BEGUN, i);
         add(s, trp_page_task_end(f, &f->tasks[i]), ENDED, i);
@@ -114,26 +176,52 @@ static void nothing_ran(struct sweep *s, uint32_t stage, int64_t at)
     g->since = at;
 }
 
-static void add_wait(struct sweep *s, uint32_t stage, const struct state *p,
-                     int64_t tasks)
+/* Adds up what a task of the stage has waited. */
+static void wait_until(struct sweep *s, uint32_t stage, int64_t at)
+{
+    struct stage *g = &s->stages[stage];
+    const struct state *p = up_to(s, s->f->stages[stage].profile, at);
+    enum trp_page_wait own = own_wait(g->what);
+    if (g->open && own != TRP_PAGE_WAITS)
+        g->wait[own] += at - g->at;
+    for (enum trp_page_wait i = 0; p && i < TRP_PAGE_WAITS; i++) {
+        enum trp_page_wait of = i;
+        if (i == TRP_PAGE_WAIT_PLACE)
+            of = free_slot_is(g->what);
+        if (g->open && own == TRP_PAGE_WAITS)
+            g->wait[of] += p->sum[i] - g->sum[i];
+        g->sum[i] = p->sum[i];
+    }
+    g->at = at;
+}
+
+/* So many tasks have waited so long. */
+static void add_wait(struct sweep *s, uint32_t stage, int64_t tasks)
 {
     for (int i = 0; i < TRP_PAGE_WAITS; i++)
-        s->ret[stage].ms[i] += tasks * (p->sum[i] - s->stages[stage].sum[i]);
+        s->ret[stage].ms[i] += tasks * s->stages[stage].wait[i];
 }
 
 static void on_stage(struct sweep *s, const struct change *c)
 {
     const struct trp_page_stage *of = &s->f->stages[c->place];
     struct stage *g = &s->stages[c->place];
-    const struct state *p = up_to(s, of->profile, c->at);
     nothing_ran(s, c->place, c->at);
-    if (c->kind == STAGE_END && p && g->open && g->left > 0)
-        add_wait(s, c->place, p, g->left); /* they never began */
+    wait_until(s, c->place, c->at);
+    if (c->kind == STAGE_END && g->open && g->left > 0)
+        add_wait(s, c->place, g->left); /* they never began */
     g->open = c->kind == SUBMITTED;
-    if (g->open && p)
-        memcpy(g->sum, p->sum, sizeof g->sum);
+    g->what = TRP_WAIT_NOTHING;
+    memset(g->wait, 0, sizeof g->wait);
     uint64_t others = of->summarised + of->skipped;
     g->left = g->open && of->ntasks > others ? (int64_t)(of->ntasks - others) : 0;
+}
+
+static void on_reason(struct sweep *s, const struct change *c)
+{
+    const struct trp_page_reason *r = &s->f->reasons[c->place];
+    wait_until(s, r->stage, c->at);
+    s->stages[r->stage].what = r->what;
 }
 
 static void on_task(struct sweep *s, const struct change *c)
@@ -144,13 +232,14 @@ static void on_task(struct sweep *s, const struct change *c)
     int64_t by = c->kind == BEGUN ? 1 : -1;
     bool first = t->attempt == 0 && !t->copy;
     nothing_ran(s, t->stage, c->at);
+    wait_until(s, t->stage, c->at);
     g->running += by;
     if (p && t->executor != TRP_NONE)
         p->running += by;
     if (c->kind == ENDED)
         return;
-    if (p && first && g->open && g->left > 0)
-        add_wait(s, t->stage, p, 1);
+    if (first && g->open && g->left > 0)
+        add_wait(s, t->stage, 1);
     g->left -= g->left > 0 && first;
 }
 
@@ -197,10 +286,10 @@ static void close_open(struct sweep *s)
         int64_t at = f->starts[f->stages[i].start].last;
         if (!s->stages[i].open)
             continue;
-        const struct state *p = up_to(s, f->stages[i].profile, at);
         nothing_ran(s, i, at);
-        if (p && s->stages[i].left > 0)
-            add_wait(s, i, p, s->stages[i].left);
+        wait_until(s, i, at);
+        if (s->stages[i].left > 0)
+            add_wait(s, i, s->stages[i].left);
     }
 }
 
@@ -224,6 +313,9 @@ struct trp_page_stage_wait *trp_page_waits(const struct trp_page_facts *f)
         case SPAN:
         case SPAN_END:
             on_span(&s, &s.v[i]);
+            break;
+        case REASON:
+            on_reason(&s, &s.v[i]);
             break;
         default:
             on_executor(&s, &s.v[i]);

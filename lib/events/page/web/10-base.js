@@ -81,7 +81,9 @@ for (const s of STAGES) {
 const stageColor = s => COLORS[theme()][colorOf.get(FOLDED ? s.stem : s.name) % 12];
 const profileColor = p => p === null ? 'gray' : COLORS[theme()][(p * 5 + 3) % 12];
 const profileName = p => p === null || p === undefined ? '?' : PAGE.profiles[p].name;
-const WAITS = ['a slot was free', 'executor starting', 'in Slurm’s queue', 'executor asked for', 'all slots taken'];
+const WAITS = ['a slot was free', 'executor starting', 'in Slurm’s queue', 'executor asked for', 'all slots taken', 'a nearer slot', 'executors excluded',
+  'max_running', 'limits of executors', 'all slots of a barrier', 'room for a gang', 'tasks of its parents', 'the run’s end'];
+const WAIT_KEYS = ['free_slot', 'starting', 'queued', 'asked', 'slots', 'locality', 'excluded', 'max_running', 'limits', 'barrier', 'gang', 'parents', 'end'];
 const LEVELS = ['process', 'node', 'no preference', 'rack', 'any'];
 const ENDS = ['running', 'succeeded', 'failed', 'killed', 'lost'];
 

@@ -31,13 +31,14 @@ function together(name, members) {
       skipped: add(r => r.skipped), wall: add(r => r.wall), held: devices.held, used: devices.used, cpu: add(r => r.cpu)}};
 }
 
-const waitColors = () => ['--warn', '--accent', '--bad', '--soft', '--good'].map(css);
+// The first five as the page has its states; the others in colours of the same contrast.
+const waitColors = () => ['--warn', '--accent', '--bad', '--soft', '--good'].map(css).concat([5, 3, 4, 7, 11, 6, 8, 9].map(i => COLORS[theme()][i]));
 
 function drawWaits() {
   const here = section('waits');
   const total = s => s.waits.reduce((a, b) => a + b, 0);
   const rows = groups().filter(s => total(s) > 0).sort((a, b) => total(b) - total(a));
-  here.append(el('p', {class: 'note'}, 'From when a stage could run until its tasks’ first attempts began, all its tasks together. Each moment counts for the first of these that held then: a slot of its profile was free and was not taken (locality, exclusion, limits of the stage, a barrier that wants all at once); an executor of its profile was starting; one was asked for in Slurm’s queue; one was asked for and was not there (no room yet or, outside of Slurm, starting); all slots were taken.'));
+  here.append(el('p', {class: 'note'}, 'From when a stage could run until its tasks’ first attempts began, all its tasks together. What the scheduler gave as the stage’s own reason counts as that: a slot nearer to its data (locality.wait), executors excluded after failures, max_running, limits of executors, all slots of a barrier at once, room for a gang, tasks of its parents, no time left before the run’s end. Else each moment counts for the first of these that held then: a slot was free (and it is not known why it was not taken); an executor of its profile was starting; one was asked for in Slurm’s queue; one was asked for and was not there (no room yet or, outside of Slurm, starting); all slots were taken.'));
   if (!rows.length) {
     here.append(el('p', {class: 'soft'}, 'Nothing waited.'));
   } else {
@@ -48,14 +49,15 @@ function drawWaits() {
       let x = 0;
       s.waits.forEach((ms, i) => {
         const w = 400 * ms / most;
-        if (ms) box.append(svg('rect', {x, y: 0, width: Math.max(w - .5, .5), height: 14, fill: waitColors()[i]}, svg('title', {}, `${WAITS[i]}: ${time(ms)}`)));
+        if (ms) box.append(svg('rect', {x, y: 0, width: Math.max(w - .5, .5), height: 14, fill: waitColors()[i], 'data-value': JSON.stringify(ms / 1000),
+          'data-key': s.members ? null : `stages.${s.start}.${PAGE.stages[s.place].report}.waits.${WAIT_KEYS[i]}`}, svg('title', {}, `${WAITS[i]}: ${time(ms)}`)));
         x += w;
       });
       return box;
     };
     const legendBox = el('div'), tableBox = el('div');
     const draw = () => {
-      legendBox.replaceChildren(legend('Colours of waits', WAITS.map((w, i) => [w, waitColors()[i]])));
+      legendBox.replaceChildren(legend('Colours of waits', WAITS.map((w, i) => [w, waitColors()[i], i]).filter(w => rows.some(s => s.waits[w[2]] > 0))));
       tableBox.replaceChildren(table({caption: 'Waits of tasks, all together (the longest first)', rows, most: 25, columns: [
         {name: 'Stage', text: true, wrap: true, sort: s => s.name, cell: s => s.name},
         {name: 'Waited', text: true, cell: bars},
