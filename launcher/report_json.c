@@ -136,13 +136,20 @@ static json_t *total(const struct trp_statistics *s)
     return o;
 }
 
+static json_t *ms_or_null(int64_t ns)
+{
+    return ns ? json_integer(ns / 1000000) : json_null();
+}
+
 static json_t *jobs(const struct trp_run_record *r)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < r->njobs; i++)
-        json_array_append_new(list,
-                              json_pack("{s:I, s:b}", "job", (json_int_t)r->jobs[i].id,
-                                        "further", r->jobs[i].additional));
+    for (const struct trp_run_job *j = r->jobs; j < r->jobs + r->njobs; j++)
+        json_array_append_new(
+            list,
+            json_pack("{s:I, s:b, s:o, s:o, s:o}", "job", (json_int_t)j->id, "further",
+                      j->additional, "submitted", ms_or_null(j->asked), "started",
+                      ms_or_null(j->began), "ended", ms_or_null(j->ended)));
     return list;
 }
 

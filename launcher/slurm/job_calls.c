@@ -203,6 +203,7 @@ static void put_allocation(FILE *to, uint32_t number, const struct trp_slurm_fac
     trp_slurm_line_put_number(to, "uid", job->user_id);
     trp_slurm_line_put_number(to, "live", live);
     trp_slurm_line_put(to, "state", trp_slurm_state_word(job->job_state));
+    trp_slurm_line_put_number(to, "started", job->start_time);
     trp_slurm_line_put_number(to, "ends", job->end_time);
     trp_slurm_line_put(to, "batch_host", job->batch_host ? job->batch_host : "");
     trp_slurm_line_put(to, "licences", job->licenses ? job->licenses : "");

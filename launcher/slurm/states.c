@@ -65,6 +65,7 @@ static void put_over(FILE *to, uint32_t number, const slurm_job_info_t *job)
     trp_slurm_line_begin(to, number, "over");
     trp_slurm_line_put_number(to, "job", job->job_id);
     trp_slurm_line_put(to, "state", trp_slurm_state_word(job->job_state));
+    trp_slurm_line_put_number(to, "ended", job->end_time);
     trp_slurm_line_end(to);
 }
 

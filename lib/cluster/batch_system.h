@@ -40,14 +40,25 @@ struct trp_cluster_job {
                           * known */
 };
 
+/* What has become of a job. */
+struct trp_cluster_job_news {
+    uint32_t job;
+    bool additional;
+    enum { TRP_JOB_QUEUED, TRP_JOB_BEGAN, TRP_JOB_ENDED } what;
+    trp_profile_id profile; /* QUEUED: for which it was asked */
+    int64_t asked_ns;       /* of an additional one, but for its end; mono */
+    int64_t at; /* BEGAN, ENDED: seconds since 1970, as the batch system says; 0: now */
+};
+
 /* What a backend of a batch system tells the driver, from the loop. */
 struct trp_batch_handler {
     /* Its job is being ended: nothing new goes there. May be NULL. */
     void (*ending)(void *context, trp_executor_id executor);
     /* So many nodes are held from now on. May be NULL. */
     void (*nodes)(void *context, uint32_t nodes);
-    /* A job is this run's: its own, or an additional one. May be NULL. */
-    void (*job)(void *context, uint32_t job, bool additional);
+    /* A job is this run's: its own, which only begins, or an additional one, which may
+     * be queued before, and ends. May be NULL. */
+    void (*job)(void *context, const struct trp_cluster_job_news *news);
     /* A step begins; told again when it has to begin anew. May be NULL. */
     void (*step)(void *context, const struct trp_cluster_step *step);
     /* Where it runs nothing new is to begin, and it is to go. May be told again. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/alloc/outlook.h"
+#include "core/base/time.h"
 #include "driver/driver_state.h"
 #include "os/clock.h"
 
@@ -57,10 +58,24 @@ void trp_driver_on_nodes(void *context, uint32_t nodes)
     trp_event_nodes(d->log, nodes, trp_driver_wall(d, trp_clock_ns()));
 }
 
-void trp_driver_on_job(void *context, uint32_t job, bool additional)
+/* Slurm's times are whole seconds: of those that we know to be later ours count. */
+void trp_driver_on_job(void *context, const struct trp_cluster_job_news *news)
 {
     trp_driver *d = context;
-    trp_event_slurm_job(d->log, job, additional, trp_driver_wall(d, trp_clock_ns()));
+    int64_t now = trp_driver_wall(d, trp_clock_ns()), at = news->at * TRP_SECOND;
+    int64_t asked = news->asked_ns ? trp_driver_wall(d, news->asked_ns) : 0;
+    at = at > 0 && at < now ? at : now;
+    at = at > asked ? at : asked;
+    switch (news->what) {
+    case TRP_JOB_QUEUED:
+        trp_event_slurm_queued(d->log, news->job, news->profile, asked, now);
+        break;
+    case TRP_JOB_BEGAN:
+        trp_event_slurm_job(d->log, news->job, news->additional, asked, at, now);
+        break;
+    case TRP_JOB_ENDED:
+        trp_event_slurm_ended(d->log, news->job, at, now);
+    }
 }
 
 void trp_driver_on_step(void *context, const struct trp_cluster_step *step)

@@ -414,7 +414,7 @@ void trp_driver_on_shrunk(void *context, bool planned, const char *text);
 bool trp_driver_on_outlook(void *context, struct trp_outlook *ret);
 void trp_driver_on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns);
 void trp_driver_on_nodes(void *context, uint32_t nodes);
-void trp_driver_on_job(void *context, uint32_t job, bool additional);
+void trp_driver_on_job(void *context, const struct trp_cluster_job_news *news);
 void trp_driver_on_step(void *context, const struct trp_cluster_step *step);
 
 #endif

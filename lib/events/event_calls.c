@@ -205,13 +205,44 @@ void trp_event_outputs_moved(trp_event_log *l, const char *host, uint32_t output
     trp_event_log_put_lines(l, &b);
 }
 
-void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool additional, int64_t at)
+void trp_event_slurm_queued(trp_event_log *l, uint32_t job, trp_profile_id p,
+                            int64_t asked, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    TRP_JSON(&b, "{\"Event\":\"TroupeSlurmJobQueued\"");
+    TRP_JSON_INT(&b, "Job ID", job);
+    TRP_JSON_INT(&b, "Resource Profile Id", p.n);
+    TRP_JSON_INT(&b, "Submission Time", asked / 1000000);
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_slurm_ended(trp_event_log *l, uint32_t job, int64_t ended, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    TRP_JSON(&b, "{\"Event\":\"TroupeSlurmJobEnded\"");
+    TRP_JSON_INT(&b, "Job ID", job);
+    TRP_JSON_INT(&b, "End Time", ended / 1000000);
+    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
+    TRP_JSON(&b, "}\n");
+    trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool additional, int64_t asked,
+                         int64_t started, int64_t at)
 {
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
     TRP_JSON(&b, "{\"Event\":\"TroupeSlurmJob\"");
     TRP_JSON_INT(&b, "Job ID", job);
     TRP_JSON_BOOL(&b, "Further", additional);
+    if (additional) {
+        TRP_JSON_INT(&b, "Submission Time", asked / 1000000);
+        TRP_JSON_INT(&b, "Start Time", started / 1000000);
+    }
     TRP_JSON_INT(&b, "Timestamp", at / 1000000);
     TRP_JSON(&b, "}\n");
     trp_event_log_put_lines(l, &b);

@@ -177,8 +177,18 @@ void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at);
  * {"Host":…,"Outputs":…,"Bytes":…,"Move Time":…,"Timestamp":…}; the time in ms. */
 void trp_event_outputs_moved(trp_event_log *l, const char *host, uint32_t outputs,
                              uint64_t bytes, int64_t took_ns, int64_t at);
-/* A Slurm job is the run's: TroupeSlurmJob, {"Job ID":…,"Further":…,"Timestamp":…}. */
-void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool additional, int64_t at);
+/* An additional Slurm job is in the queue: TroupeSlurmJobQueued, {"Job ID":…,"Resource
+ * Profile Id":…,"Submission Time":…,"Timestamp":…}. */
+void trp_event_slurm_queued(trp_event_log *l, uint32_t job, trp_profile_id p,
+                            int64_t asked, int64_t at);
+/* A Slurm job is the run's: TroupeSlurmJob, {"Job ID":…,"Further":…,"Timestamp":…}; of an
+ * additional one also when it was asked for and has begun: "Submission Time", "Start
+ * Time". */
+void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool additional, int64_t asked,
+                         int64_t started, int64_t at);
+/* An additional one has ended: TroupeSlurmJobEnded, {"Job ID":…,"End Time":…,
+ * "Timestamp":…}. */
+void trp_event_slurm_ended(trp_event_log *l, uint32_t job, int64_t ended, int64_t at);
 /* A step of it begins, for executor `id` or a gang's attempt of that number:
  * TroupeSlurmStep, {"Job ID":…,"Step Name":…,"Executor ID" or "Task ID":…,
  * "Timestamp":…}. */

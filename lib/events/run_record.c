@@ -406,24 +406,52 @@ static int on_costs(struct trp_record_reader *r, const json_t *event)
     return 0;
 }
 
-static int add_job(struct trp_run_record *now, uint32_t job, bool additional)
+/* NULL: not heard of. */
+static struct trp_run_job *find_job(const struct trp_run_record *now, uint32_t job)
 {
     for (uint32_t i = 0; i < now->njobs; i++)
         if (now->jobs[i].id == job)
-            return 0;
+            return &now->jobs[i];
+    return NULL;
+}
+
+static int add_job(struct trp_run_record *now, const struct trp_run_job *job)
+{
+    if (find_job(now, job->id))
+        return 0;
     if (!TRP_ARRAY_GROW(now->jobs, now->njobs, now->jobs_capacity))
         return TRP_ENOMEM;
-    now->jobs[now->njobs++] = (struct trp_run_job){job, additional};
+    now->jobs[now->njobs++] = *job;
     return 0;
 }
 
 static int on_slurm_job(struct trp_record_reader *r, const json_t *event)
 {
     uint32_t job;
+    int64_t told = trp_record_at(r, event, "Timestamp");
+    if (!trp_record_id(json_object_get(event, "Job ID"), TRP_NONE, &job) || !job)
+        return TRP_EINVAL;
+    bool additional = json_is_true(json_object_get(event, "Further"));
+    int64_t began = trp_record_at(r, event, "Start Time");
+    const struct trp_run_job one = {.id = job,
+                                    .additional = additional,
+                                    .asked = trp_record_at(r, event, "Submission Time"),
+                                    .began = began || !additional ? began : told};
+    return add_job(r->now, &one);
+}
+
+/* One that has never begun is not in the record. */
+static int on_slurm_ended(struct trp_record_reader *r, const json_t *event)
+{
+    uint32_t job;
     trp_record_at(r, event, "Timestamp");
     if (!trp_record_id(json_object_get(event, "Job ID"), TRP_NONE, &job) || !job)
         return TRP_EINVAL;
-    return add_job(r->now, job, json_is_true(json_object_get(event, "Further")));
+    struct trp_run_job *j = find_job(r->now, job);
+    int64_t ended = trp_record_at(r, event, "End Time");
+    if (j && !j->ended)
+        j->ended = ended;
+    return 0;
 }
 
 struct trp_run_step *trp_record_step(const struct trp_record_reader *r, bool gang,
@@ -464,7 +492,8 @@ static int on_slurm_step(struct trp_record_reader *r, const json_t *event)
                : trp_record_executor(json_object_get(event, "Executor ID"), &id)) ||
         id == TRP_NONE)
         return TRP_EINVAL;
-    if (add_job(now, job, false) < 0)
+    const struct trp_run_job one = {.id = job};
+    if (add_job(now, &one) < 0)
         return TRP_ENOMEM;
     struct trp_run_step *s = trp_record_step(r, task, id);
     if (s) {
@@ -515,6 +544,8 @@ static const struct {
     {"TroupeOutputsMoved",                on_moved              },
     {"TroupeSlurmCosts",                  on_costs              },
     {"TroupeSlurmJob",                    on_slurm_job          },
+    {"TroupeSlurmJobQueued",              on_time               },
+    {"TroupeSlurmJobEnded",               on_slurm_ended        },
     {"TroupeSlurmStep",                   on_slurm_step         },
     {"TroupeExecutorAsked",               on_time               },
     {"TroupeStageWaits",                  on_time               },

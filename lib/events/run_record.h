@@ -50,7 +50,8 @@ struct trp_run_record {
     struct trp_run_job {
         uint32_t id;
         bool additional;
-    } * jobs; /* Slurm's, in the order in which they were had */
+        int64_t asked, began, ended; /* wall clock, ns; 0: not told */
+    } * jobs;                        /* Slurm's, in the order in which they were had */
     uint32_t njobs;
     struct trp_run_step *steps;
     uint32_t nsteps;

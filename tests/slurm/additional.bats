@@ -121,6 +121,49 @@ whole_node() {
     nothing_left node1 node2 node3 node4 node5 node6
 }
 
+# slurm_has JOB FIELD: a time of a job that Slurm still knows, in seconds since 1970.
+slurm_has() {
+    date -d "$(on head scontrol show job "$1" | grep -oP "(?<= $2=)\\S+")" +%s
+}
+
+# about WANTED GOT: they differ by less than two seconds, of which Slurm counts whole ones.
+about() {
+    [ $(($2 - $1)) -lt 2 ] && [ $(($1 - $2)) -lt 2 ]
+}
+
+@test "a queued job's times in the log are Slurm's, also when it ends before the run does" {
+    until_told 3
+    hog 5 4
+    whole_node --set slurm.poll=60s --set alloc.release=idle --set dynamicAllocation.executorIdleTimeout=1s --run-name r
+    wait_until 30 started 1
+    wait_until 30 additional_are PENDING 1
+    sleep 3
+    on head scancel "$hog"
+    wait_until 30 started 3
+    touch go.1 go.2 # the first task has the driver's own core
+    wait_until 30 additional_are RUNNING 0
+    sleep 3
+    touch go
+    run -0 finished 60
+    grep '"TroupeSlurmJob' troupe-runs/r/events.jsonl
+    as alice head "$TROUPE" report --json r >r.json
+    read -r id submitted started ended < <(perl -MJSON::PP -0777 -ne '
+        my ($j) = grep { $_->{further} } @{decode_json($_)->{starts}[0]{jobs}};
+        print join(" ", $j->{job}, map { int($j->{$_} / 1000) } qw(submitted started ended)), "\n"' r.json)
+    about "$(slurm_has "$id" SubmitTime)" "$submitted"
+    about "$(slurm_has "$id" StartTime)" "$started"
+    about "$(slurm_has "$id" EndTime)" "$ended"
+    [ $((started - submitted)) -ge 2 ]
+    # The page has it, and its tasks waited in Slurm's queue so long.
+    as alice head "$TROUPE" report -o r.html r
+    perl -MJSON::PP -0777 -ne '
+        my $d = decode_json(m{<script type="application/json" id="data">(.*?)</script>}s);
+        my ($j) = grep { $_->{further} } @{$d->{page}{jobs}};
+        my $queued = $d->{report}{starts}[0]{stages}[0]{waits}{queued};
+        die "job: ", encode_json($j) unless $j->{told} && $j->{at} - $j->{asked} >= 2000 && $j->{end} > $j->{at};
+        die "queued: $queued" if abs($queued - 2 * ($j->{at} - $j->{asked}) / 1000) > 3' r.html
+}
+
 @test "more is wanted than the nodes that are up have: what they have is had at once" {
     cat >p.yaml <<'END'
 troupe: 1
@@ -157,6 +200,9 @@ END
     wait_until 30 additional_are PENDING 0
     touch end
     run -0 finished 60
+    [ "$(grep -c '"TroupeSlurmJobQueued"' troupe-runs/last/events.jsonl)" = 1 ]
+    [ "$(grep -c '"TroupeSlurmJobEnded"' troupe-runs/last/events.jsonl)" = 1 ]
+    [ "$(grep -c '"TroupeSlurmJob"' troupe-runs/last/events.jsonl)" = 1 ] # the driver's
     wait_until 10 no_job_of alice
 }
 
@@ -311,23 +357,28 @@ host_of() {
     nothing_left node1 node2 node3 node4 node5 node6
 }
 
+# The number of the additional job that came first.
+first_additional() {
+    jobs_of alice | awk '/ troupe / { print $1; exit }'
+}
+
 @test "an additional job that is cancelled: no failure is counted, its tasks run again" {
     until_told 5
     whole_node --set task.maxFailures=1
     wait_until 30 started 5
     rm -f run.*
-    on head scancel "$(jobs_of alice | awk '/ troupe / { print $1; exit }')"
+    id=$(first_additional)
+    on head scancel "$id"
     wait_until 40 started 4
     touch go
     run -0 finished 60
     grep -q "its Slurm job [0-9]* was cancelled" troupe-runs/last/events.jsonl
+    # Its end is Slurm's, once; those that were given back at the end have theirs.
+    ended=$(grep -oP "\"TroupeSlurmJobEnded\",\"Job ID\":$id,\"End Time\":\K[0-9]+(?=[0-9]{3},)" troupe-runs/last/events.jsonl)
+    about "$(slurm_has "$id" EndTime)" "$ended"
+    [ "$(grep -c '"Further":true' troupe-runs/last/events.jsonl)" = "$(grep -c '"TroupeSlurmJobEnded"' troupe-runs/last/events.jsonl)" ]
     wait_until 10 no_job_of alice
     nothing_left node1 node2 node3 node4 node5 node6
-}
-
-# The number of the additional job that came first.
-first_additional() {
-    jobs_of alice | awk '/ troupe / { print $1; exit }'
 }
 
 # ends_in SECONDS JOB: Slurm ends a job then.

@@ -356,6 +356,91 @@ static void what_never_came_was_asked_for(void)
     free_world(w);
 }
 
+/* ---- Slurm jobs ---- */
+
+static void slurm_job(struct world *w, const char *what, uint32_t id,
+                      const char *members, int64_t at)
+{
+    SAY(w,
+        "{\"Event\":\"TroupeSlurmJob%s\",\"Job ID\":%u,\"Further\":true,%s"
+        "\"Timestamp\":%" PRId64 "}",
+        what, id, members, T0 + at);
+}
+
+static void jobs_are_drawn_from_their_own_beginning_to_their_own_end(void)
+{
+    struct world *w = new_world();
+    char members[120];
+    begin(w, 0, 2);
+    stage(w, 0, "s", 2, "", 0);
+    SAY(w,
+        "{\"Event\":\"TroupeExecutorAsked\",\"Executor ID\":\"4\",\"Resource Profile "
+        "Id\":0,\"Timestamp\":%" PRId64 "}",
+        T0);
+    for (uint32_t id = 8; id <= 10; id++) {
+        snprintf(members, sizeof members,
+                 "\"Resource Profile Id\":0,\"Submission Time\":%" PRId64 ",",
+                 T0 + 100);
+        slurm_job(w, "Queued", id, members, 110);
+    }
+    snprintf(members, sizeof members, "\"End Time\":%" PRId64 ",", T0 + 300);
+    slurm_job(w, "Ended", 9, members, 310); /* never begun */
+    snprintf(members, sizeof members,
+             "\"Submission Time\":%" PRId64 ",\"Start Time\":%" PRId64 ",", T0 + 100,
+             T0 + 500);
+    slurm_job(w, "", 8, members, 520);
+    SAY(w,
+        "{\"Event\":\"TroupeSlurmStep\",\"Job ID\":8,\"Step Name\":\"x\",\"Executor "
+        "ID\":\"4\",\"Timestamp\":%" PRId64 "}",
+        T0 + 530);
+    executor(w, 4, "n1", 2, 0, 600);
+    executor_gone(w, 4, 700);
+    snprintf(members, sizeof members, "\"End Time\":%" PRId64 ",", T0 + 800);
+    slurm_job(w, "Ended", 8, members, 820);
+    slurm_job(w, "Ended", 8, members, 900);
+    end(w, 1000);
+    read_page(w);
+    static const struct {
+        const char *path;
+        int64_t ms;
+    } wanted[] = {
+        {"jobs/0/asked", 100 },
+        {"jobs/0/at",    500 },
+        {"jobs/0/end",   800 },
+        {"jobs/1/asked", 100 },
+        {"jobs/1/end",   300 },
+        {"jobs/2/end",   1000}, /* it is still in the queue */
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(wanted); i++)
+        g_assert_cmpint(number(w, wanted[i].path), ==, wanted[i].ms);
+    g_assert_true(json_is_null(at(w->page, "jobs/1/at")));
+    /* Of two tasks: until the executor's step began. */
+    g_assert_cmpint(waited(w, 0, TRP_PAGE_WAIT_ASKED), ==, 2 * 110);
+    g_assert_cmpint(waited(w, 0, TRP_PAGE_WAIT_QUEUE), ==, 2 * 420);
+    free_world(w);
+}
+
+/* An executor that has not come waits in the queue as long as a job of its profile does. */
+static void who_never_came_has_waited_in_the_queue(void)
+{
+    struct world *w = new_world();
+    char members[120];
+    begin(w, 0, 2);
+    stage(w, 0, "s", 1, "", 0);
+    SAY(w,
+        "{\"Event\":\"TroupeExecutorAsked\",\"Executor ID\":\"4\",\"Resource Profile "
+        "Id\":0,\"Timestamp\":%" PRId64 "}",
+        T0);
+    snprintf(members, sizeof members,
+             "\"Resource Profile Id\":0,\"Submission Time\":%" PRId64 ",", T0 + 190);
+    slurm_job(w, "Queued", 8, members, 200);
+    end(w, 1000);
+    read_page(w);
+    g_assert_cmpint(waited(w, 0, TRP_PAGE_WAIT_ASKED), ==, 200);
+    g_assert_cmpint(waited(w, 0, TRP_PAGE_WAIT_QUEUE), ==, 800);
+    free_world(w);
+}
+
 /* ---- size ---- */
 
 static void many(struct world *w, uint32_t executors, uint32_t each, int64_t *ret_ran)
@@ -606,6 +691,8 @@ int main(int argc, char **argv)
     TEST(a_gang_waits_until_it_has_its_room);
     TEST(series_add_up_to_what_was_held_and_used);
     TEST(what_never_came_was_asked_for);
+    TEST(jobs_are_drawn_from_their_own_beginning_to_their_own_end);
+    TEST(who_never_came_has_waited_in_the_queue);
     TEST(few_tasks_are_there_one_by_one);
     TEST(a_hundred_thousand_tasks_are_less_than_five_megabytes);
     TEST(too_many_executors_are_one_row_a_host);

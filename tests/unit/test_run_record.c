@@ -121,7 +121,7 @@ static void play(struct world *w)
     trp_event_application_start(l, T0);
     trp_event_profile(l, &plain);
     trp_event_profile(l, &train);
-    trp_event_slurm_job(l, 7, false, T0 + 1 * MS);
+    trp_event_slurm_job(l, 7, false, 0, 0, T0 + 1 * MS);
     trp_event_nodes(l, 2, T0 + 10 * MS);
     trp_event_outputs_moved(l, "n2", 3, 5 << 20, 7 * MS, T0 + 15 * MS);
     trp_event_job_start(l, &(struct trp_event_job){.job = {0}}, T0 + 10 * MS, stages,
@@ -143,7 +143,10 @@ static void play(struct world *w)
     trp_event_stage_ended(l, (trp_stage_id){1}, TRP_OUTCOME_SUCCEEDED, NULL,
                           T0 + 4400 * MS);
     trp_event_stage_submitted(l, &stages[2], T0 + 4400 * MS);
-    trp_event_slurm_job(l, 8, true, T0 + 4410 * MS);
+    trp_event_slurm_queued(l, 8, (trp_profile_id){1}, T0 + 3000 * MS, T0 + 3010 * MS);
+    trp_event_slurm_queued(l, 9, (trp_profile_id){1}, T0 + 3000 * MS, T0 + 3010 * MS);
+    trp_event_slurm_ended(l, 9, T0 + 4000 * MS, T0 + 4000 * MS); /* never begun */
+    trp_event_slurm_job(l, 8, true, T0 + 3000 * MS, T0 + 4400 * MS, T0 + 4410 * MS);
     trp_event_slurm_step(l, 8, "r:train.1", false, 1, T0 + 4420 * MS);
     trp_event_executor_added(l, (trp_executor_id){1}, "n2", &train, NULL, 0,
                              T0 + 4400 * MS, T0 + 4500 * MS);
@@ -157,6 +160,7 @@ static void play(struct world *w)
     trp_event_stage_ended(l, (trp_stage_id){3}, TRP_OUTCOME_CANCELLED, NULL,
                           T0 + 5740 * MS);
     trp_event_job_end(l, (trp_job_id){0}, TRP_OUTCOME_FAILED, "x", T0 + 5740 * MS);
+    trp_event_slurm_ended(l, 8, T0 + 5745 * MS, T0 + 5748 * MS);
     trp_event_slurm_costs(l, 10, 3, 9, T0 + 5750 * MS);
 }
 
@@ -247,6 +251,11 @@ static void steps_have_what_ran_in_them(void)
     g_assert_cmpuint(r->njobs, ==, 2);
     g_assert_true(r->jobs[0].id == 7 && !r->jobs[0].additional);
     g_assert_true(r->jobs[1].id == 8 && r->jobs[1].additional);
+    g_assert_cmpuint(r->njobs, ==, 2);
+    g_assert_cmpint(r->jobs[0].asked + r->jobs[0].began + r->jobs[0].ended, ==, 0);
+    g_assert_cmpint(r->jobs[1].asked, ==, T0 + 3000 * MS);
+    g_assert_cmpint(r->jobs[1].began, ==, T0 + 4400 * MS);
+    g_assert_cmpint(r->jobs[1].ended, ==, T0 + 5745 * MS);
     g_assert_cmpuint(r->nsteps, ==, 4);
     assert_step(r, 0, "r:default.0", 7, 4, 100, 2350, (1 + 0.8 + 1.3 + 0.1) / 2, 1300,
                 NULL);

@@ -113,8 +113,8 @@ static struct trp_run_record record_of(struct trp_run_step *steps, uint32_t n)
 {
     static const char *const names[] = {"prep", "solve"};
     static struct trp_run_job jobs[] = {
-        {7, false},
-        {8, true }
+        {.id = 7            },
+        { .id = 8, .additional = true}
     };
     struct trp_run_record r = {
         .complete = true, .jobs = jobs, .njobs = 2, .steps = steps, .nsteps = n};

@@ -47,8 +47,10 @@ static void tell_nodes(struct trp_slurm *s)
              trp_slurm_ledger_standing(s->ledger, i) != TRP_SLURM_GONE;
     if (n == s->nodes_told || !s->handler.batch.nodes)
         return;
+    const struct trp_cluster_job_news own = {.job = s->inventory.parts[0].leader,
+                                             .what = TRP_JOB_BEGAN};
     if (!s->nodes_told && s->handler.batch.job)
-        s->handler.batch.job(s->handler.context, s->inventory.parts[0].leader, false);
+        s->handler.batch.job(s->handler.context, &own);
     s->nodes_told = n;
     s->handler.batch.nodes(s->handler.context, n);
 }
@@ -431,6 +433,7 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     trp_slurm_tidy_close(s);
     trp_slurm_additional_close(s);
     tell_costs(s, ret_costs);
+    trp_slurm_additional_tell_ends(s);
     trp_slurm_additional_close_guards(s);
 }
 

@@ -465,8 +465,22 @@ static struct trp_page_job *job(struct trp_page_facts *f, const json_t *event)
             return &f->jobs[i];
     if (!TRP_ARRAY_GROW(f->jobs, f->njobs, f->jobs_capacity))
         return NULL;
-    f->jobs[f->njobs] = (struct trp_page_job){.id = id, .start = f->nstarts - 1};
+    f->jobs[f->njobs] =
+        (struct trp_page_job){.id = id, .start = f->nstarts - 1, .profile = TRP_NONE};
     return &f->jobs[f->njobs++];
+}
+
+static int on_slurm_queued(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    struct trp_page_job *j = job(f, event);
+    if (!j)
+        return TRP_ENOMEM;
+    j->additional = true;
+    j->profile = profile_in(f, event);
+    j->queued = trp_page_at(f, event, "Timestamp");
+    j->asked = trp_page_at(f, event, "Submission Time");
+    return 0;
 }
 
 static int on_slurm_job(void *context, const json_t *event)
@@ -475,8 +489,22 @@ static int on_slurm_job(void *context, const json_t *event)
     struct trp_page_job *j = job(f, event);
     if (!j)
         return TRP_ENOMEM;
+    int64_t told = trp_page_at(f, event, "Timestamp");
     j->additional = json_is_true(json_object_get(event, "Further"));
-    j->at = trp_page_at(f, event, "Timestamp");
+    j->asked = trp_page_at(f, event, "Submission Time");
+    j->at = trp_page_at(f, event, "Start Time");
+    j->at = j->at ? j->at : told;
+    return 0;
+}
+
+static int on_slurm_ended(void *context, const json_t *event)
+{
+    struct trp_page_facts *f = context;
+    struct trp_page_job *j = job(f, event);
+    if (!j)
+        return TRP_ENOMEM;
+    trp_page_at(f, event, "Timestamp");
+    j->end = j->end ? j->end : trp_page_at(f, event, "End Time");
     return 0;
 }
 
@@ -568,6 +596,8 @@ struct trp_run_listener trp_page_facts_listener(struct trp_page_facts *ret)
         {"TroupeTaskSummaryBegin",            trp_page_on_summary_begin},
         {"TroupeTaskSummary",                 trp_page_on_summary      },
         {"TroupeSlurmJob",                    on_slurm_job             },
+        {"TroupeSlurmJobQueued",              on_slurm_queued          },
+        {"TroupeSlurmJobEnded",               on_slurm_ended           },
         {"TroupeSlurmStep",                   on_slurm_step            },
         {"TroupeStageWaits",                  on_stage_waits           },
         {"TroupeMessage",                     on_message               },
@@ -646,6 +676,26 @@ int64_t trp_page_executor_came(const struct trp_page_facts *f,
                                const struct trp_page_executor *x)
 {
     return x->came ? x->came : trp_page_executor_end(f, x);
+}
+
+/* Of a log without ends of jobs: of a job's last executor. */
+int64_t trp_page_job_end(const struct trp_page_facts *f, const struct trp_page_job *j)
+{
+    int64_t end = j->end, one;
+    if (!j->additional)
+        return f->starts[j->start].last;
+    for (uint32_t i = 0; i < f->nexecutors && !j->end; i++) {
+        const struct trp_page_executor *x = &f->executors[i];
+        one = x->job == j->id && x->start == j->start ? trp_page_executor_end(f, x) : 0;
+        end = one > end ? one : end;
+    }
+    return end ? end : f->starts[j->start].last;
+}
+
+int64_t trp_page_job_queued_to(const struct trp_page_facts *f,
+                               const struct trp_page_job *j)
+{
+    return j->at ? j->at : trp_page_job_end(f, j);
 }
 
 int64_t trp_page_span_end(const struct trp_page_facts *f, const struct trp_page_span *s)

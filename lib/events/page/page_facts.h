@@ -114,7 +114,8 @@ struct trp_page_failure {
 struct trp_page_job {
     uint32_t id, start;
     bool additional;
-    int64_t asked, at, end;
+    uint32_t profile; /* place, for which it was queued; TRP_NONE: it was not */
+    int64_t asked, queued, at, end; /* at: it has begun */
 };
 
 /* What a stage waits for from then on. */
@@ -184,6 +185,10 @@ uint32_t trp_page_stage_place(const struct trp_page_facts *f, uint32_t start,
  * its start has told. */
 int64_t trp_page_executor_end(const struct trp_page_facts *f,
                               const struct trp_page_executor *x);
+/* Up to when a job is in the queue, or runs. */
+int64_t trp_page_job_queued_to(const struct trp_page_facts *f,
+                               const struct trp_page_job *j);
+int64_t trp_page_job_end(const struct trp_page_facts *f, const struct trp_page_job *j);
 /* Up to when it was waited for: it came, or was given up. */
 int64_t trp_page_executor_came(const struct trp_page_facts *f,
                                const struct trp_page_executor *x);

@@ -221,25 +221,21 @@ static void put_stages(struct writer *w)
 
 /* ---- Slurm ---- */
 
-/* A job is shown from when it was the run's until it is known to have had something. */
+/* An additional job is shown from when it was asked for; one without `at` has never begun.
+ */
 static void put_jobs(struct writer *w)
 {
     const struct trp_page_facts *f = w->f;
     TRP_JSON(w->b, ",\"jobs\":[");
     for (uint32_t i = 0; i < f->njobs; i++) {
         const struct trp_page_job *j = &f->jobs[i];
-        int64_t end = j->end;
-        for (uint32_t k = 0; k < f->nexecutors && !j->end; k++)
-            if (f->executors[k].job == j->id && f->executors[k].start == j->start &&
-                trp_page_executor_end(f, &f->executors[k]) > end)
-                end = trp_page_executor_end(f, &f->executors[k]);
         trp_json_comma(w->b);
         TRP_JSON(w->b, "{\"id\":");
         trp_json_int(w->b, j->id);
         TRP_JSON_BOOL(w->b, "further", j->additional);
         TIME(w, "asked", j->asked);
         TIME(w, "at", j->at);
-        TIME(w, "end", j->additional ? end : f->starts[j->start].last);
+        TIME(w, "end", trp_page_job_end(f, j));
         TRP_JSON_BOOL(w->b, "told", j->end > 0);
         TRP_JSON(w->b, "}");
     }

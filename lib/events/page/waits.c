@@ -17,6 +17,8 @@ enum kind {
     CAME,
     SPAN,
     SPAN_END,
+    QUEUED,
+    QUEUED_END,
     REASON,
     BEGUN,
     ENDED,
@@ -31,7 +33,7 @@ struct change {
 
 /* Of a profile, now. */
 struct state {
-    int64_t slots, running, asked, queued, starting;
+    int64_t slots, running, asked, queued, starting, jobs; /* jobs: in Slurm's queue */
     int64_t at, sum[TRP_PAGE_WAITS];
 };
 
@@ -117,7 +119,7 @@ static bool collect(struct sweep *s)
 {
     const struct trp_page_facts *f = s->f;
     size_t most = 2 * ((size_t)f->ntasks + f->nstages + f->nspans) +
-                  3 * (size_t)f->nexecutors + f->nreasons + 1;
+                  3 * (size_t)f->nexecutors + f->nreasons + 2 * (size_t)f->njobs + 1;
     s->v = calloc(most, sizeof *s->v);
     if (!s->v)
         return false;
@@ -135,6 +137,11 @@ static bool collect(struct sweep *s)
         add(s, f->spans[i].from, SPAN, i);
         add(s, trp_page_span_end(f, &f->spans[i]), SPAN_END, i);
     }
+    for (uint32_t i = 0; i < f->njobs; i++) {
+        add(s, f->jobs[i].queued, QUEUED, i);
+        if (f->jobs[i].queued)
+            add(s, trp_page_job_queued_to(f, &f->jobs[i]), QUEUED_END, i);
+    }
     for (uint32_t i = 0; i < f->nreasons; i++)
         add(s, f->reasons[i].at, REASON, i);
     for (uint32_t i = 0; i < f->ntasks; i++) {
@@ -151,7 +158,7 @@ static enum trp_page_wait waits_for(const struct state *p)
         return TRP_PAGE_WAIT_PLACE;
     if (p->starting > 0)
         return TRP_PAGE_WAIT_START;
-    if (p->queued > 0)
+    if (p->queued > 0 || (p->asked > 0 && p->jobs > 0))
         return TRP_PAGE_WAIT_QUEUE;
     return p->asked > 0 ? TRP_PAGE_WAIT_ASKED : TRP_PAGE_WAIT_ROOM;
 }
@@ -243,11 +250,12 @@ static void on_task(struct sweep *s, const struct change *c)
     g->left -= g->left > 0 && first;
 }
 
-static bool in_additional_job(const struct trp_page_facts *f, uint32_t job)
+/* In an additional job of which the log does not tell how long it was in the queue. */
+static bool in_timeless_job(const struct trp_page_facts *f, uint32_t job)
 {
     for (uint32_t i = 0; i < f->njobs; i++)
         if (f->jobs[i].id == job)
-            return f->jobs[i].additional;
+            return f->jobs[i].additional && !f->jobs[i].asked;
     return false;
 }
 
@@ -258,7 +266,7 @@ static void on_executor(struct sweep *s, const struct change *c)
     struct state *p = up_to(s, x->profile, c->at);
     if (!p)
         return;
-    int64_t *waits = x->job && in_additional_job(s->f, x->job) ? &p->queued : &p->asked;
+    int64_t *waits = x->job && in_timeless_job(s->f, x->job) ? &p->queued : &p->asked;
     bool was_starting = c->kind == CAME && x->began > 0;
     if (c->kind == ASKED)
         (*waits)++;
@@ -276,6 +284,13 @@ static void on_span(struct sweep *s, const struct change *c)
     if (p)
         p->slots +=
             (c->kind == SPAN ? 1 : -1) * (int64_t)s->f->profiles[span->profile].slots;
+}
+
+static void on_job(struct sweep *s, const struct change *c)
+{
+    struct state *p = up_to(s, s->f->jobs[c->place].profile, c->at);
+    if (p)
+        p->jobs += c->kind == QUEUED ? 1 : -1;
 }
 
 /* What waits still, in a run that goes on. */
@@ -313,6 +328,10 @@ struct trp_page_stage_wait *trp_page_waits(const struct trp_page_facts *f)
         case SPAN:
         case SPAN_END:
             on_span(&s, &s.v[i]);
+            break;
+        case QUEUED:
+        case QUEUED_END:
+            on_job(&s, &s.v[i]);
             break;
         case REASON:
             on_reason(&s, &s.v[i]);

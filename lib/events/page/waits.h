@@ -13,7 +13,8 @@
 enum trp_page_wait {
     TRP_PAGE_WAIT_PLACE, /* a slot was free, and it is not known why it was not taken */
     TRP_PAGE_WAIT_START, /* an executor was starting */
-    TRP_PAGE_WAIT_QUEUE, /* one was asked for, in an additional Slurm job */
+    TRP_PAGE_WAIT_QUEUE, /* one was asked for, and an additional Slurm job was in the queue
+                          * (in logs without that: it came in such a job) */
     TRP_PAGE_WAIT_ASKED, /* one was asked for, and there was no room for it yet */
     TRP_PAGE_WAIT_ROOM,  /* all slots were taken, and no executor was asked for */
     /* As noted: enum trp_wait has more of each. */

@@ -58,8 +58,8 @@ struct trp_slurm_place {
 struct trp_slurm_inventory {
     bool live; /* the job runs */
     uint32_t uid;
-    int64_t ends;         /* seconds since 1970 */
-    bool memory_enforced; /* Slurm hands memory out */
+    int64_t started, ends; /* seconds since 1970 */
+    bool memory_enforced;  /* Slurm hands memory out */
     char state[TRP_SLURM_WORD];
     struct trp_slurm_place place;
     char batch_host[TRP_SLURM_NAME]; /* where the batch step is, if there is one */

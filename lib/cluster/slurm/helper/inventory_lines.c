@@ -85,6 +85,7 @@ static int add_part(struct trp_slurm_inventory *i, const struct trp_slurm_line *
     }
     i->live = trp_slurm_line_number(l, "live");
     i->uid = (uint32_t)trp_slurm_line_number(l, "uid");
+    i->started = trp_slurm_line_number(l, "started");
     i->ends = trp_slurm_line_number(l, "ends");
     i->calls = trp_slurm_line_number(l, "calls");
     i->call_ms = trp_slurm_line_number(l, "call_ms");

@@ -18,7 +18,7 @@
  *     states job=N         `ends job= ends=` for the job, or for each component, and
  *                          for each additional job; `state job= name= state=` (up,
  *                          mute, drain, down) for each node that they still have;
- *                          `over job= state=` for an additional job that has ended
+ *                          `over job= state= ended=` for an additional job that has ended
  *     mpi                  `mpi types=`: what srun --mpi= can be, "none pmi2 pmix"
  *     steps job=N          `step job= step= host=` for each node of each step that
  *                          Slurm lists

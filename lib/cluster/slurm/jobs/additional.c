@@ -55,6 +55,19 @@ void trp_additional_forget(struct trp_slurm_job *j)
     free(j);
 }
 
+void trp_additional_tell_news(const struct trp_slurm_job *j, int what, int64_t at)
+{
+    const struct trp_slurm *s = j->slurm;
+    const struct trp_cluster_job_news news = {.job = j->job,
+                                              .additional = true,
+                                              .what = what,
+                                              .profile = j->want->profile.id,
+                                              .asked_ns = j->asked_ns,
+                                              .at = at};
+    if (s->handler.batch.job && j->job)
+        s->handler.batch.job(s->handler.context, &news);
+}
+
 /* ---- a job begins ---- */
 
 static bool is_ahead(const struct trp_slurm *s, const struct trp_slurm_kind_jobs *w)
@@ -71,6 +84,7 @@ static bool is_ahead(const struct trp_slurm *s, const struct trp_slurm_kind_jobs
 void trp_additional_take_in(struct trp_slurm_job *j)
 {
     struct trp_slurm *s = j->slurm;
+    int64_t started = j->granted.started;
     trp_slurm_set_racks(s, &j->granted, NULL); /* else there is none */
     j->ends = j->granted.ends;
     int code = trp_slurm_inventory_merge(&s->inventory, &j->granted, &j->part, NULL);
@@ -81,7 +95,7 @@ void trp_additional_take_in(struct trp_slurm_job *j)
             trp_slurm_inventory_remove(&s->inventory, j->part);
     }
     if (code < 0) {
-        trp_additional_give_back(s, "end", j->job);
+        trp_additional_give_back(j, "end");
         trp_additional_forget(j);
         return;
     }
@@ -92,8 +106,7 @@ void trp_additional_take_in(struct trp_slurm_job *j)
     j->state = TRP_SLURM_JOB_RUNS;
     s->inventory.parts[j->part].ahead = is_ahead(s, j->want);
     s->additional.had++;
-    if (s->handler.batch.job)
-        s->handler.batch.job(s->handler.context, j->job, true);
+    trp_additional_tell_news(j, TRP_JOB_BEGAN, started);
     if (s->handler.batch.queue_wait && !j->want->ranks)
         s->handler.batch.queue_wait(s->handler.context, j->want->profile.id,
                                     trp_additional_now() - j->asked_ns);
@@ -227,8 +240,8 @@ void trp_slurm_additional_close(struct trp_slurm *s)
         return;
     for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         if (j->job)
-            trp_additional_give_back(
-                s, j->state == TRP_SLURM_JOB_PENDING ? "cancel" : "end", j->job);
+            trp_additional_give_back(j, j->state == TRP_SLURM_JOB_PENDING ? "cancel"
+                                                                          : "end");
         bool guarded = j->job && (j->queued || trp_additional_has_guard(s, j->job));
         trp_slurm_helper_expect(s->helper, j->job, !guarded);
     }
@@ -237,6 +250,15 @@ void trp_slurm_additional_close(struct trp_slurm *s)
                                 !trp_additional_has_guard(s, owed[i]));
     if (s->additional.unsure)
         trp_slurm_helper_expect(s->helper, 0, true);
+}
+
+void trp_slurm_additional_tell_ends(struct trp_slurm *s)
+{
+    for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
+        if (!j->end_told)
+            trp_additional_tell_news(j, TRP_JOB_ENDED, 0);
+    }
+    trp_additional_tell_debts(s);
 }
 
 void trp_slurm_additional_free(struct trp_slurm *s)

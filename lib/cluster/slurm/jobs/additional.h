@@ -44,9 +44,10 @@ void trp_slurm_additional_tell_trial(struct trp_slurm *s,
                                      uint32_t node);
 /* A job seems to end: nothing new there; asks Slurm why. */
 void trp_slurm_additional_doubt(struct trp_slurm *s, struct trp_slurm_job *j);
-/* A job is over, in Slurm's word for how: nothing new there, gangs are killed. */
+/* A job is over since `ended` (seconds since 1970), in Slurm's word for how: nothing new
+ * there, gangs are killed. */
 void trp_slurm_additional_over(struct trp_slurm *s, struct trp_slurm_job *j,
-                               const char *state);
+                               const char *state, int64_t ended);
 /* "its Slurm job 7 reached its time limit": of a job that is gone. */
 void trp_slurm_additional_cause(const struct trp_slurm_job *j, char *text, size_t size);
 /* What a lost executor of a job that is gone is told as: TRP_ETIME at its time limit,
@@ -72,6 +73,8 @@ void trp_slurm_jobs_tell(const struct trp_slurm *s,
                          void *context);
 /* At close: all are given back. */
 void trp_slurm_additional_close(struct trp_slurm *s);
+/* When they are: their ends are told. */
+void trp_slurm_additional_tell_ends(struct trp_slurm *s);
 /* Leaves the guards of jobs that Slurm has not ended alone with that. */
 void trp_slurm_additional_close_guards(struct trp_slurm *s);
 void trp_slurm_additional_free(struct trp_slurm *s);

@@ -218,6 +218,7 @@ static void on_asked(void *context, const struct trp_slurm_end *end)
         trp_acquire_had(&j->want->acquire);
         j->state = TRP_SLURM_JOB_PENDING;
         if (j->queued) {
+            trp_additional_tell_news(j, TRP_JOB_QUEUED, 0);
             s->additional.poll_at = trp_additional_now() + TRP_ADDITIONAL_FIRST_POLL_NS;
             s->additional.poll_step = s->additional.poll_ns;
         } else {
@@ -269,7 +270,7 @@ static bool cancel(struct trp_slurm *s, const struct trp_slurm_kind_jobs *w,
     }
     if (!last)
         return false;
-    trp_additional_give_back(s, "cancel", last->job);
+    trp_additional_give_back(last, "cancel");
     trp_additional_forget(last);
     return true;
 }

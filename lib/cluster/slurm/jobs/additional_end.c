@@ -19,7 +19,7 @@ static void give_back(struct trp_slurm_job *j)
     struct trp_slurm *s = j->slurm;
     trp_slurm_ledger_close_part(s->ledger, j->part);
     trp_slurm_inventory_remove(&s->inventory, j->part);
-    trp_additional_give_back(s, "end", j->job);
+    trp_additional_give_back(j, "end");
     trp_additional_forget(j);
     trp_slurm_held_changed(s);
 }
@@ -105,6 +105,7 @@ static int on_state(void *context, const struct trp_slurm_line *line, trp_error 
     (void)err;
     if (strcmp(line->word, "allocation") == 0) {
         j->gone = !trp_slurm_line_number(line, "live");
+        j->ended = j->gone ? trp_slurm_line_number(line, "ends") : 0;
         snprintf(j->end, sizeof j->end, "%s", trp_slurm_line_text(line, "state"));
     }
     return 0;
@@ -147,8 +148,12 @@ static void close_job(struct trp_slurm *s, struct trp_slurm_job *j)
     trp_slurm_held_changed(s);
 }
 
+/* It is over: Slurm says so. */
 static void end_job(struct trp_slurm *s, struct trp_slurm_job *j)
 {
+    if (!j->end_told)
+        trp_additional_tell_news(j, TRP_JOB_ENDED, j->ended);
+    j->end_told = true;
     close_job(s, j);
     for (uint32_t i = 0; i < s->inventory.nnodes; i++) {
         if (s->inventory.nodes[i].name && s->inventory.nodes[i].part == j->part)
@@ -157,9 +162,10 @@ static void end_job(struct trp_slurm *s, struct trp_slurm_job *j)
 }
 
 void trp_slurm_additional_over(struct trp_slurm *s, struct trp_slurm_job *j,
-                               const char *state)
+                               const char *state, int64_t ended)
 {
     j->gone = true;
+    j->ended = ended;
     snprintf(j->end, sizeof j->end, "%s", state);
     end_job(s, j);
 }
@@ -261,7 +267,7 @@ static void on_polled(void *context, const struct trp_slurm_end *end)
         snprintf(text, sizeof text, "job %u ended before it had started", j->job);
         trp_additional_tell_refusal(s, j->want, j->units, text);
         trp_acquire_refused(&j->want->acquire, trp_additional_now());
-        trp_additional_give_back(s, "cancel", j->job);
+        trp_additional_give_back(j, "cancel");
         trp_additional_forget(j);
     }
     trp_slurm_pump_soon(s);

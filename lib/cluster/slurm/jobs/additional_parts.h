@@ -32,8 +32,12 @@ void trp_additional_take_in(struct trp_slurm_job *j);
 /* A queued job runs: asks what it has got. */
 void trp_additional_find_out(struct trp_slurm_job *j);
 
-/* give_back.c: "end", or "cancel", a job, until Slurm has done it. */
-void trp_additional_give_back(struct trp_slurm *s, const char *verb, uint32_t job);
+/* What has become of it, for the driver; `at` in seconds since 1970, 0: now. */
+void trp_additional_tell_news(const struct trp_slurm_job *j, int what, int64_t at);
+/* give_back.c: "end", or "cancel", a job, until Slurm has done it, which is its end. */
+void trp_additional_give_back(const struct trp_slurm_job *j, const char *verb);
+/* The end of a job that was given back, at close. */
+void trp_additional_tell_debts(const struct trp_slurm *s);
 /* Tells again what was not taken, when it is time; when it is next, INT64_MAX: never.
  */
 int64_t trp_additional_tell_again(struct trp_slurm *s);

@@ -15,6 +15,7 @@ struct trp_slurm_debt {
     struct trp_slurm *slurm;
     const char *verb; /* static */
     uint32_t job;
+    bool end_told; /* the driver knows that it has ended */
     bool asking;
     int64_t at_ns, pause_ns;
 };
@@ -28,6 +29,15 @@ static void remove_debt(struct trp_slurm_debt *debt)
     free(debt);
 }
 
+static void tell_end(const struct trp_slurm_debt *debt)
+{
+    const struct trp_slurm *s = debt->slurm;
+    const struct trp_cluster_job_news news = {
+        .job = debt->job, .additional = true, .what = TRP_JOB_ENDED};
+    if (!debt->end_told && s->handler.batch.job)
+        s->handler.batch.job(s->handler.context, &news);
+}
+
 static void on_told(void *context, const struct trp_slurm_end *end)
 {
     struct trp_slurm_debt *debt = context;
@@ -39,6 +49,7 @@ static void on_told(void *context, const struct trp_slurm_end *end)
             debt->pause_ns = PAUSE_MAX_NS;
         debt->at_ns = trp_additional_now() + debt->pause_ns;
     } else {
+        tell_end(debt);
         remove_debt(debt);
     }
     trp_slurm_pump_soon(s);
@@ -54,17 +65,21 @@ static void ask_to_end(struct trp_slurm_debt *debt)
         debt->at_ns = trp_additional_now() + TRP_SECOND;
 }
 
-void trp_additional_give_back(struct trp_slurm *s, const char *verb, uint32_t job)
+void trp_additional_give_back(const struct trp_slurm_job *j, const char *verb)
 {
+    struct trp_slurm *s = j->slurm;
     char call[64];
     struct trp_slurm_debt *debt = s->closed ? NULL : calloc(1, sizeof *debt);
     if (!debt) { /* at the end troupe-slurm tries by itself */
-        snprintf(call, sizeof call, "%s job=%u", verb, job);
+        snprintf(call, sizeof call, "%s job=%u", verb, j->job);
         trp_slurm_helper_tell(s->helper, call);
         return;
     }
-    *debt = (struct trp_slurm_debt){
-        .next = s->additional.debts, .slurm = s, .verb = verb, .job = job};
+    *debt = (struct trp_slurm_debt){.next = s->additional.debts,
+                                    .slurm = s,
+                                    .verb = verb,
+                                    .job = j->job,
+                                    .end_told = j->end_told};
     s->additional.debts = debt;
     ask_to_end(debt);
 }
@@ -88,6 +103,13 @@ uint32_t trp_additional_owed(const struct trp_slurm *s, uint32_t *ret, uint32_t 
          debt = debt->next)
         ret[n++] = debt->job;
     return n;
+}
+
+void trp_additional_tell_debts(const struct trp_slurm *s)
+{
+    for (const struct trp_slurm_debt *debt = s->additional.debts; debt;
+         debt = debt->next)
+        tell_end(debt);
 }
 
 void trp_additional_forget_debts(struct trp_slurm *s)

@@ -156,7 +156,8 @@ static void take_over(struct trp_slurm *s, const struct trp_slurm_line *line)
         return;
     j->watched = false;
     s->watch.news = true;
-    trp_slurm_additional_over(s, j, trp_slurm_line_text(line, "state"));
+    trp_slurm_additional_over(s, j, trp_slurm_line_text(line, "state"),
+                              trp_slurm_line_number(line, "ended"));
 }
 
 static int take_line(void *context, const struct trp_slurm_line *line, trp_error *err)

@@ -58,6 +58,8 @@ struct trp_slurm_job {
     bool polled;      /* Slurm is asked for pending jobs, and has not told of it */
     bool gone;        /* Slurm says that the job is over … */
     char end[64];     /* … in this state */
+    int64_t ended;    /* … since then; 0: not known */
+    bool end_told;    /* the driver knows */
     bool watched;     /* it ran when Slurm was last asked for the states of nodes */
     int64_t began;    /* all times in seconds since 1970 */
     int64_t ends;     /* 0: no end is known */

@@ -199,7 +199,7 @@ function drawTimeline() {
     ctx.fillStyle = colors.text;
     if (line.jobs) {
       line.jobs.forEach((j, i) => {
-        const at = y + i * 16 + 2, a = Math.max(x(j.at), gutter), b = Math.max(x(j.end), a + 2);
+        const at = y + i * 16 + 2, ran = j.at !== null, a = Math.max(x(ran ? j.at : j.end), gutter), b = Math.max(x(j.end), a + 2);
         if (j.asked !== null) {
           ctx.strokeStyle = colors.soft;
           ctx.setLineDash([3, 3]);
@@ -208,10 +208,12 @@ function drawTimeline() {
         }
         ctx.fillStyle = colors.panel;
         ctx.strokeStyle = colors.strong;
-        ctx.fillRect(a, at, b - a, 13);
-        ctx.strokeRect(a + .5, at + .5, b - a - 1, 12);
+        if (ran) {
+          ctx.fillRect(a, at, b - a, 13);
+          ctx.strokeRect(a + .5, at + .5, b - a - 1, 12);
+        }
         ctx.fillStyle = colors.text;
-        ctx.fillText(clip(`job ${j.id}${j.further ? ', additional' : ''}`, 150), a + 4, at + 10);
+        ctx.fillText(clip(`job ${j.id}${!ran ? ', never began' : j.further ? ', additional' : ''}`, 150), a + 4, at + 10);
       });
     } else if (line.head) {
       ctx.font = '600 12px system-ui, sans-serif';
@@ -289,7 +291,7 @@ function drawTimeline() {
       r.o ? 'no end in the log' : `there for ${time(r.g - r.f)}`, r.j ? ` · Slurm job ${r.j}` : '', r.w ? [' · ', el('span', {class: 'fail'}, 'it went: ' + r.w)] : '');
   }
   function tellLine(line) {
-    if (line.jobs) detail.replaceChildren(...line.jobs.map((j, i) => [i ? ' · ' : '', `Slurm job ${j.id}${j.further ? ' (additional)' : ''} from ${clock(j.at)} for ${time(j.end - j.at)}`]).flat());
+    if (line.jobs) detail.replaceChildren(...line.jobs.map((j, i) => [i ? ' · ' : '', `Slurm job ${j.id}${j.further ? ' (additional)' : ''}${j.at === null ? '' : ` from ${clock(j.at)} for ${time(j.end - j.at)}`}${j.asked === null ? '' : `, ${time((j.at === null ? j.end : j.at) - j.asked)} in the queue`}`]).flat());
     else if (line.track && line.track.rows.length === 1 && line.track.rows[0].x !== undefined) tellRow(line.track.rows[0]);
     else detail.replaceChildren(el('b', {}, line.label), ` · ${count((line.tracks || [line.track]).reduce((n, t) => n + t.rows.length, 0))} executors`);
   }
