@@ -158,6 +158,40 @@ static void test_withdrawn(void)
     trp_machine_ledger_free(ledger);
 }
 
+/* Two gangs that want half of the machine: others have some of it. */
+static void test_others(void)
+{
+    trp_machine_ledger *ledger = make_room();
+    bool has[8] = {true, false, false, true, true, true, false, true};
+    struct trp_request a, b;
+    want(&a, 4, 1, 0);
+    want(&b, 2, 1, 0);
+    g_assert_false(trp_machine_ledger_has_room(ledger));
+    g_assert_cmpint(trp_machine_ledger_ask(ledger, &a, NULL), ==, 0);
+    g_assert_cmpint(trp_machine_ledger_ask(ledger, &b, NULL), ==, 0);
+    trp_machine_ledger_others(ledger, has);
+    g_assert_null(trp_machine_ledger_next(ledger));
+    g_assert_true(trp_machine_ledger_has_room(ledger));
+    has[4] = false;
+    trp_machine_ledger_others(ledger, has);
+    g_assert_true(trp_machine_ledger_next(ledger) == &a);
+    g_assert_cmpuint(a.cores[0], ==, 1);
+    g_assert_cmpuint(a.cores[1], ==, 2);
+    g_assert_cmpuint(a.cores[2], ==, 4);
+    g_assert_cmpuint(a.cores[3], ==, 6);
+    trp_machine_ledger_put_back(ledger, &a);
+    g_assert_true(trp_machine_ledger_next(ledger) == &a);
+    g_assert_null(trp_machine_ledger_next(ledger));
+    memset(has, 0, sizeof has);
+    trp_machine_ledger_others(ledger, has);
+    g_assert_true(trp_machine_ledger_next(ledger) == &b);
+    g_assert_cmpuint(b.cores[0], ==, 0);
+    g_assert_cmpuint(b.cores[1], ==, 3);
+    trp_machine_ledger_leave(ledger, &a);
+    trp_machine_ledger_leave(ledger, &b);
+    trp_machine_ledger_free(ledger);
+}
+
 /* 20,000 random steps; what is held never exceeds what there is, and an empty room is
  * whole again. */
 static void test_random(void)
@@ -280,6 +314,7 @@ int main(int argc, char **argv)
                     test_neighbours);
     g_test_add_func("/room/a small request never overtakes a waiting gang", test_fifo);
     g_test_add_func("/room/a withdrawn gang lets the next one in", test_withdrawn);
+    g_test_add_func("/room/nobody is served with cores of others", test_others);
     g_test_add_func("/room/random requests never hold more than there is", test_random);
     g_test_add_func("/room/executors and gangs need what their profile says",
                     test_needs);

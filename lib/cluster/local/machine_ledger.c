@@ -20,8 +20,9 @@ struct device {
 };
 
 struct trp_machine_ledger {
-    bool *core_taken;
-    uint32_t cores, cores_free;
+    bool *core_taken, *core_others; /* ours; those that others have */
+    uint32_t cores, cores_free;     /* free: not ours … */
+    uint32_t others;                /* … but so many of them are of others */
     int64_t memory_mib, memory_free;
     struct device *devices;
     uint32_t ndevices;
@@ -89,9 +90,13 @@ int trp_machine_ledger_new(uint32_t cores, int64_t memory_mib,
     ledger->cores = ledger->cores_free = cores;
     ledger->memory_mib = ledger->memory_free = memory_mib;
     ledger->core_taken = calloc(cores + 1, sizeof *ledger->core_taken);
+    ledger->core_others = calloc(cores + 1, sizeof *ledger->core_others);
     ledger->devices = calloc(ndevices + 1, sizeof *ledger->devices);
     ledger->view = calloc(ndevices + 1, sizeof *ledger->view);
-    int code = ledger->core_taken && ledger->devices && ledger->view ? 0 : TRP_ENOMEM;
+    int code =
+        ledger->core_taken && ledger->core_others && ledger->devices && ledger->view
+            ? 0
+            : TRP_ENOMEM;
     for (uint32_t i = 0; i < ndevices && code == 0; i++) {
         struct device *d = &ledger->devices[ledger->ndevices++];
         code = copy_device(d, &devices[i]);
@@ -120,6 +125,7 @@ void trp_machine_ledger_free(trp_machine_ledger *ledger)
     free(ledger->devices);
     free(ledger->view);
     free(ledger->core_taken);
+    free(ledger->core_others);
     free(ledger);
 }
 
@@ -273,12 +279,17 @@ int trp_machine_ledger_learn(trp_machine_ledger *ledger, const char *resource,
     return code < 0 ? trp_error_set(err, code, "out of memory") : 0;
 }
 
+static bool is_free(const trp_machine_ledger *ledger, uint32_t core)
+{
+    return !ledger->core_taken[core] && !ledger->core_others[core];
+}
+
 /* Where a run of n free cores begins; room->cores when there is none. */
 static uint32_t find_run(const trp_machine_ledger *ledger, uint32_t n)
 {
     uint32_t length = 0;
     for (uint32_t i = 0; i < ledger->cores; i++) {
-        length = ledger->core_taken[i] ? 0 : length + 1;
+        length = is_free(ledger, i) ? length + 1 : 0;
         if (length == n)
             return i + 1 - n;
     }
@@ -292,7 +303,7 @@ static void take_cores(trp_machine_ledger *ledger, struct trp_request *r)
     if (i == ledger->cores)
         i = 0;
     for (; taken < n; i++) {
-        if (ledger->core_taken[i])
+        if (!is_free(ledger, i))
             continue;
         ledger->core_taken[i] = true;
         r->cores[taken++] = i;
@@ -368,10 +379,25 @@ int trp_machine_ledger_ask(trp_machine_ledger *ledger, struct trp_request *r,
     return 0;
 }
 
+bool trp_machine_ledger_has_room(const trp_machine_ledger *ledger)
+{
+    return ledger->first && fits_now(ledger, &ledger->first->footprint);
+}
+
+void trp_machine_ledger_others(trp_machine_ledger *ledger, const bool *has)
+{
+    ledger->others = 0;
+    for (uint32_t i = 0; i < ledger->cores; i++) {
+        ledger->core_others[i] = has[i] && !ledger->core_taken[i];
+        ledger->others += ledger->core_others[i];
+    }
+}
+
 struct trp_request *trp_machine_ledger_next(trp_machine_ledger *ledger)
 {
     struct trp_request *r = ledger->first;
-    if (!r || !fits_now(ledger, &r->footprint))
+    if (!trp_machine_ledger_has_room(ledger) ||
+        r->footprint.cores > ledger->cores_free - ledger->others)
         return NULL;
     DL_DELETE2(ledger->first, r, before, behind);
     take_share(ledger, r);
@@ -394,6 +420,13 @@ static void give_share(trp_machine_ledger *ledger, const struct trp_request *r)
         }
         d->free += r->devices[i].naddresses;
     }
+}
+
+void trp_machine_ledger_put_back(trp_machine_ledger *ledger, struct trp_request *r)
+{
+    give_share(ledger, r);
+    r->state = TRP_REQUEST_WAITS;
+    DL_PREPEND2(ledger->first, r, before, behind);
 }
 
 void trp_machine_ledger_leave(trp_machine_ledger *ledger, struct trp_request *r)

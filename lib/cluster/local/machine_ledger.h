@@ -90,6 +90,14 @@ int trp_machine_ledger_ask(trp_machine_ledger *ledger, struct trp_request *r,
                            trp_error *err);
 /* The first of the queue, now with its share, or NULL: empty, or no room for it. */
 struct trp_request *trp_machine_ledger_next(trp_machine_ledger *ledger);
+/* It could not be had after all: it is the first of the queue again. */
+void trp_machine_ledger_put_back(trp_machine_ledger *ledger, struct trp_request *r);
+
+/* Which cores others of this machine have, a flag a core: nobody is served with those
+ * from now on. What fits is another question. */
+void trp_machine_ledger_others(trp_machine_ledger *ledger, const bool *has);
+/* The first of the queue has room, if no others had any cores. */
+bool trp_machine_ledger_has_room(const trp_machine_ledger *ledger);
 /* Takes a request out of the queue, or its share back. */
 void trp_machine_ledger_leave(trp_machine_ledger *ledger, struct trp_request *r);
 

@@ -1,0 +1,88 @@
+/* Cores that runs of one user share: who has which, and who is next. */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/core_locks.h"
+
+static const uint32_t cpus[] = {0, 1, 2, 5};
+
+static struct trp_core_locks open_locks(void)
+{
+    struct trp_core_locks l;
+    g_assert_true(trp_core_locks_open(&l));
+    return l;
+}
+
+static void test_all_or_none(void)
+{
+    struct trp_core_locks a = open_locks(), b = open_locks();
+    bool others[4];
+    g_assert_cmpuint(trp_core_locks_look(&b, cpus, 4, others), ==, 0);
+    g_assert_true(trp_core_locks_take(&a, cpus + 2, 2));
+    g_assert_cmpuint(trp_core_locks_look(&a, cpus, 4, others), ==, 0);
+    g_assert_cmpuint(trp_core_locks_look(&b, cpus, 4, others), ==, 2);
+    g_assert_true(!others[0] && !others[1] && others[2] && others[3]);
+    g_assert_false(trp_core_locks_take(&b, cpus, 4));
+    g_assert_cmpuint(trp_core_locks_look(&a, cpus, 4, others), ==, 0);
+    trp_core_locks_give(&a, cpus + 2, 1);
+    g_assert_true(trp_core_locks_take(&b, cpus, 3));
+    trp_core_locks_close(&a);
+    g_assert_true(trp_core_locks_take(&b, cpus + 3, 1));
+    trp_core_locks_close(&b);
+}
+
+static void test_the_first_to_wait_is_the_first(void)
+{
+    struct trp_core_locks a = open_locks(), b = open_locks(), c = open_locks();
+    g_assert_false(trp_core_locks_others_first(&c));
+    trp_core_locks_wait(&a);
+    trp_core_locks_wait(&b);
+    trp_core_locks_wait(&a);
+    g_assert_false(trp_core_locks_others_first(&a));
+    g_assert_true(trp_core_locks_others_first(&b));
+    g_assert_true(trp_core_locks_others_first(&c));
+    trp_core_locks_close(&a);
+    g_assert_false(trp_core_locks_others_first(&b));
+    g_assert_true(trp_core_locks_others_first(&c));
+    trp_core_locks_wait_no_more(&b);
+    g_assert_false(trp_core_locks_others_first(&c));
+    trp_core_locks_close(&b);
+    trp_core_locks_close(&c);
+}
+
+static void test_only_in_what_is_ours_alone(void)
+{
+    struct trp_core_locks l = open_locks();
+    trp_core_locks_close(&l);
+    g_assert_cmpint(g_chmod("troupe-cores", 0644), ==, 0);
+    g_assert_false(trp_core_locks_open(&l));
+    g_assert_cmpint(l.fd, ==, -1);
+    g_unlink("troupe-cores");
+    g_assert_cmpint(symlink("other", "troupe-cores"), ==, 0);
+    g_assert_false(trp_core_locks_open(&l));
+    g_unlink("troupe-cores");
+    g_assert_cmpint(g_chmod(".", 0755), ==, 0);
+    g_assert_false(trp_core_locks_open(&l));
+    g_setenv("XDG_RUNTIME_DIR", "/nonexistent", TRUE);
+    g_assert_false(trp_core_locks_open(&l));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_autofree char *folder = g_dir_make_tmp("troupe-XXXXXX", NULL);
+    g_assert_nonnull(folder);
+    g_assert_cmpint(g_chdir(folder), ==, 0);
+    g_setenv("XDG_RUNTIME_DIR", folder, TRUE);
+    g_test_add_func("/core-locks/all or none are taken, and go with who has them",
+                    test_all_or_none);
+    g_test_add_func("/core-locks/the first to wait is the first",
+                    test_the_first_to_wait_is_the_first);
+    g_test_add_func("/core-locks/only in what is this user's alone",
+                    test_only_in_what_is_ours_alone);
+    int status = g_test_run();
+    g_rmdir(folder);
+    return status;
+}
