@@ -429,6 +429,10 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
     case TRP_EVENT_STAGE_CHECKED:
         on_stage_checked(e, ev);
         return 0;
+    case TRP_EVENT_CONTENDED:
+        e->contended = ev->contended.is;
+        e->any_dirty = true;
+        return 0;
     case TRP_EVENT_EXECUTOR_DECOMMISSIONED:
         on_decommissioned(e, ev);
         return 0;

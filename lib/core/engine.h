@@ -290,6 +290,7 @@ enum trp_event_kind {
     TRP_EVENT_EXECUTOR_GRANTED, /* a requested one has its room, and is coming: nobody
                                  * has to make room for it */
     TRP_EVENT_STAGE_CHECKED,    /* answer to TRP_ACTION_STAGE_CHECK */
+    TRP_EVENT_CONTENDED, /* other runs wait for room that this one has, or no longer */
 };
 
 struct trp_task_end {
@@ -411,6 +412,9 @@ struct trp_event {
             trp_stage_id stage;
             const char *text; /* why it fails; copied. NULL: it has succeeded */
         } checked;
+        struct {
+            bool is;
+        } contended;
     };
 };
 

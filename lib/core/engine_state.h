@@ -89,6 +89,7 @@ struct trp_engine {
     struct trp_share *shares;    /* of the classes, in order, as last found */
     uint32_t nshares, shares_cap;
     uint32_t nshort;         /* classes that are; and one more while there are gangs */
+    bool contended;          /* other runs wait for room of this one */
     struct trp_stage *ahead; /* stages that wait for running ones: looked ahead to … */
     int64_t ahead_due;       /* … then */
     int64_t patience_due;    /* requests that wait are judged again */

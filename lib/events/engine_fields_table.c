@@ -247,6 +247,10 @@ static const struct trp_field event_checked[] = {
     EVENT(MAYBE, checked.text),
 };
 
+static const struct trp_field event_contended[] = {
+    YES_NO(trp_event, contended.is),
+};
+
 #define ROW(name, fields) {name, 0, (fields), sizeof(fields) / sizeof((fields)[0])}
 const struct trp_fields trp_fields_of_event[] = {
     [TRP_EVENT_JOB] = ROW("job", event_job),
@@ -272,6 +276,7 @@ const struct trp_fields trp_fields_of_event[] = {
     [TRP_EVENT_ENDS] = ROW("ends", event_ends),
     [TRP_EVENT_QUEUE_WAIT] = ROW("queue_wait", event_queue_wait),
     [TRP_EVENT_STAGE_CHECKED] = ROW("stage_checked", event_checked),
+    [TRP_EVENT_CONTENDED] = ROW("contended", event_contended),
 };
 
 /* ---- actions ---- */

@@ -169,8 +169,12 @@ static void move_stage_refused(struct fuzz_world *w, struct fuzz_bytes *b)
         .kind = TRP_EVENT_STAGE_CHECKED,
         .checked = {ev.refused_stage.stage, w->now & 1024 ? "not made" : NULL}
     };
+    const struct trp_event contended = {.kind = TRP_EVENT_CONTENDED,
+                                        .contended = {w->now & 2048}};
     if (w->features)
         world_step(w, &checked);
+    if (w->features)
+        world_step(w, &contended);
 }
 
 static void move_fit(struct fuzz_world *w, struct fuzz_bytes *b)

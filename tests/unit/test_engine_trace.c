@@ -61,8 +61,9 @@ static const struct trp_event events[] = {
     {.kind = TRP_EVENT_STAGE_TASKS, .tasks = {.stage = {7}, .ntasks = 3}},
     {.kind = TRP_EVENT_STAGE_REFUSED,                                                 .refused_stage = {{1}, "no match"}},
     {.kind = TRP_EVENT_PROFILE_FIT,                                                                             .fit = {.profile = {1}, .text = "cores wanted 8"}},
-    {.kind = TRP_EVENT_EXECUTOR_GRANTED,.granted = {{3}}},
-    {.kind = TRP_EVENT_EXECUTOR_ADDED,                                                 .added = {{3}, "h1", NULL, resources, 1, 0}},
+    {.kind = TRP_EVENT_CONTENDED,.contended = {true}},
+    {.kind = TRP_EVENT_EXECUTOR_GRANTED,                                                 .granted = {{3}}},
+    {.kind = TRP_EVENT_EXECUTOR_ADDED,                                                                             .added = {{3}, "h1", NULL, resources, 1, 0}},
     {.kind = TRP_EVENT_EXECUTOR_REFUSED,
      .refused = {{3}, TRP_REFUSED_LATER, true, NULL, "no luck"}},
     {.kind = TRP_EVENT_EXECUTOR_LOST,
@@ -76,11 +77,11 @@ static const struct trp_event events[] = {
                .status = TRP_END_EXIT,
                .code = -1,
                .duration_ns = INT64_MIN}},
-    {.kind = TRP_EVENT_CANCEL_JOB,                                                                             .cancel = {{9}}},
-    {.kind = TRP_EVENT_DATASET,                    .dataset = {&dataset}},
-    {.kind = TRP_EVENT_CACHED,                                               .cached = {.dataset = 3, .partition = 1, .gone = true}},
-    {.kind = TRP_EVENT_DRAIN                                                                            },
-    {.kind = TRP_EVENT_TIME                                          },
+    {.kind = TRP_EVENT_CANCEL_JOB,.cancel = {{9}}},
+    {.kind = TRP_EVENT_DATASET,                                            .dataset = {&dataset}},
+    {.kind = TRP_EVENT_CACHED,                                                                             .cached = {.dataset = 3, .partition = 1, .gone = true}},
+    {.kind = TRP_EVENT_DRAIN                                                         },
+    {.kind = TRP_EVENT_TIME                                                 },
 };
 
 static void test_events_come_out_as_they_went_in(void)

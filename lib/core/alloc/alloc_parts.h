@@ -104,7 +104,7 @@ void trp_demand_copies(const struct trp_engine *e, struct trp_class *c);
 bool trp_demand_apart(const struct trp_class *c);
 /* Finds the classes that are short of executors. */
 void trp_demand_find_short(struct trp_engine *e);
-/* Is any class other than this one? A gang may be. */
+/* Is any class other than this one, or another run? A gang may be. */
 bool trp_demand_others_short(const struct trp_engine *e, const struct trp_class *c);
 
 /* alloc/left.c: what is left of a set, with the slots that it has. */

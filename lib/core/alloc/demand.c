@@ -240,7 +240,7 @@ void trp_demand_find_short(struct trp_engine *e)
 
 bool trp_demand_others_short(const struct trp_engine *e, const struct trp_class *c)
 {
-    return e->nshort > c->is_short;
+    return e->contended || e->nshort > c->is_short;
 }
 
 static uint32_t kept(const struct trp_engine *e, const struct trp_class *c,

@@ -13,7 +13,8 @@
  * runs and nobody waits: executors stay until they expire. A minimum holds while no
  * class lacks an executor that its tasks can use. If one does, nothing is requested to
  * keep a minimum, and what it keeps may expire; if a limit is short it is released at
- * once.
+ * once. Other runs that wait for room count as such a class, and are given what is idle
+ * (give_back).
  *
  * Cost: O(profiles) a change; executors are looked through only when some are released.
  */
@@ -396,6 +397,65 @@ static void make_room(struct trp_engine *e, struct trp_class *c, uint32_t surplu
         release_idle(e, c, surplus < lack ? surplus : lack, true, no_room_due(e, c));
 }
 
+/* ---- other runs wait ---- */
+
+/* Tasks have not got all the executors, or ranks, that they can use. */
+static bool waits_itself(const struct trp_engine *e)
+{
+    for (uint32_t i = 0; i < e->nclasses; i++) {
+        const struct trp_class *c = e->classes[i];
+        if (c && c->first && !c->never && c->live + c->granted < trp_demand_work(e, c))
+            return true;
+    }
+    return e->gangs > 0;
+}
+
+/* When an idle one goes. What it holds keeps it a while, or as long as it is in use, but
+ * not where this run waits, too: then each would wait for the other. */
+static int64_t give_back_at(const struct trp_engine *e, const struct trp_executor *x,
+                            bool waits)
+{
+    int64_t wait = e->config.backlog_timeout_ns;
+    if (!waits && x->idle.in_use)
+        return INT64_MAX;
+    if (!waits && x->idle.cached && e->config.idle_timeout_ns > wait)
+        wait = e->config.idle_timeout_ns;
+    return x->idle.since > INT64_MAX - wait ? INT64_MAX : x->idle.since + wait;
+}
+
+static void withdraw_waiting(struct trp_engine *e, const struct trp_class *c)
+{
+    for (uint32_t i = e->nexecutors; i-- > 0;) {
+        struct trp_executor *x = e->executors[i];
+        if (x && x->class == c->profile.n && x->state == TRP_EXECUTOR_REQUESTED &&
+            !x->granted)
+            trp_wanted_release(e, x);
+    }
+}
+
+/* Idle executors that no task can use go; and where this run waits, too, also those that
+ * a barrier stage has of the ones that it needs: with the requests for the others, so
+ * that all are asked for anew in one go. */
+static void give_back(struct trp_engine *e)
+{
+    bool waits = waits_itself(e);
+    for (uint32_t i = e->nexecutors; i-- > 0;) {
+        struct trp_executor *x = e->executors[i];
+        struct trp_class *c = x ? e->classes[x->class] : NULL;
+        if (!x || !trp_executor_is_idle(x) || !(waits || may_expire(e, c)))
+            continue;
+        int64_t at = give_back_at(e, x, waits);
+        if (e->now < at) {
+            e->retry_due = at < e->retry_due ? at : e->retry_due;
+            continue;
+        }
+        if (!may_expire(e, c))
+            withdraw_waiting(e, c);
+        trp_wanted_release(e, x);
+        e->any_dirty = true;
+    }
+}
+
 /* ---- both ---- */
 
 static void shrink(struct trp_engine *e, struct trp_class *c)
@@ -437,6 +497,8 @@ void trp_wanted_reconcile(struct trp_engine *e)
         if (e->classes[i])
             shrink(e, e->classes[i]);
     release_expired(e);
+    if (e->contended)
+        give_back(e);
     trp_yield_ask(e);
     /* Then fewer may have to make room. */
     e->any_dirty |= e->nyielding && (moved || e->launches != launches);

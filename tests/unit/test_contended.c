@@ -1,0 +1,177 @@
+/* What a run gives back while other runs wait for room that it has. */
+#include "conf/options.h"
+#include "engine_world.h"
+
+static struct trp_engine_config plain(void)
+{
+    struct trp_engine_config c;
+    trp_options_engine_config(NULL, &c);
+    c.queue_ahead_ns = 0;
+    c.backlog_timeout_ns = SECOND;
+    return c;
+}
+
+static void start(struct world *w, const struct trp_engine_config *c)
+{
+    struct trp_profile_defaults d;
+    trp_options_profile_defaults(NULL, &d);
+    d.executor_cores = 1;
+    world_init(w, &d);
+    world_start(w, c);
+}
+
+static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+static void contend(struct world *w, bool is)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_CONTENDED, .contended = {is}};
+    world_step(w, &ev);
+}
+
+static void grant(struct world *w, uint32_t executor)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_GRANTED, .granted = {{executor}}};
+    world_step(w, &ev);
+}
+
+static void end_one(struct world *w)
+{
+    world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
+              TRP_END_SUCCESS, 0, SECOND);
+}
+
+static void idle_executors_go_soon(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 4);
+    struct world w;
+    start(&w, &c);
+    world_submit(&w, &s, 1);
+    g_assert_cmpuint(w.live->len, ==, 4);
+    while (w.attempts->len)
+        end_one(&w);
+    world_time(&w, w.now + 5 * SECOND);
+    g_assert_cmpuint(w.live->len, ==, 4);
+    contend(&w, true);
+    g_assert_cmpuint(w.live->len, ==, 0);
+    world_free(&w);
+}
+
+static void busy_ones_stay(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 10);
+    struct world w;
+    c.max_executors = 2;
+    start(&w, &c);
+    contend(&w, true);
+    world_submit(&w, &s, 1);
+    for (int i = 0; i < 8; i++) {
+        world_time(&w, w.now + 2 * SECOND);
+        end_one(&w);
+    }
+    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_free(&w);
+}
+
+static void a_minimum_is_not_kept(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 4);
+    struct world w;
+    c.min_executors = 4;
+    start(&w, &c);
+    world_submit(&w, &s, 1);
+    for (int i = 0; i < 3; i++)
+        end_one(&w);
+    contend(&w, true);
+    g_assert_cmpuint(w.live->len, ==, 4);
+    world_time(&w, w.now + SECOND);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    contend(&w, false);
+    g_assert_cmpuint(w.live->len, ==, 4);
+    world_free(&w);
+}
+
+/* One of two came: it goes, and both are asked for again. */
+static void a_barrier_stage_gives_back_what_is_too_little(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 2);
+    struct world w;
+    s.barrier = true;
+    start(&w, &c);
+    w.manual = true;
+    world_submit(&w, &s, 1);
+    grant(&w, 0);
+    world_come(&w, 0);
+    world_time(&w, w.now + 5 * SECOND);
+    g_assert_cmpuint(w.releases, ==, 0);
+    contend(&w, true);
+    g_assert_cmpuint(w.releases, ==, 2);
+    w.manual = false;
+    world_drain(&w);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    world_time(&w, w.now + 5 * SECOND);
+    g_assert_cmpuint(w.releases, ==, 2);
+    world_free(&w);
+}
+
+static void not_while_the_others_are_coming(void)
+{
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s = stage("a", 2);
+    struct world w;
+    s.barrier = true;
+    start(&w, &c);
+    w.manual = true;
+    world_submit(&w, &s, 1);
+    grant(&w, 0);
+    grant(&w, 1);
+    world_come(&w, 0);
+    contend(&w, true);
+    world_time(&w, w.now + 5 * SECOND);
+    g_assert_cmpuint(w.releases, ==, 0);
+    world_free(&w);
+}
+
+static void cached_partitions_keep_an_executor_for_its_idle_timeout(void)
+{
+    const struct trp_dataset_spec spec = {.name = "d", .partitions = 1, .cached = true};
+    const struct trp_job_spec job = {.is_dataset = true};
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&spec}};
+    struct trp_event submit = {.kind = TRP_EVENT_JOB, .job = {.spec = &job}};
+    struct trp_event cached = {.kind = TRP_EVENT_CACHED};
+    struct trp_engine_config c = plain();
+    struct world w;
+    c.idle_timeout_ns = 60 * SECOND;
+    start(&w, &c);
+    world_step(&w, &ev);
+    world_step(&w, &submit);
+    world_step(&w, &cached);
+    end_one(&w);
+    contend(&w, true);
+    world_time(&w, w.now + 59 * SECOND);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    world_time(&w, w.now + SECOND);
+    g_assert_cmpuint(w.live->len, ==, 0);
+    world_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(f) g_test_add_func("/contended/" #f, f)
+    ADD(idle_executors_go_soon);
+    ADD(busy_ones_stay);
+    ADD(a_minimum_is_not_kept);
+    ADD(a_barrier_stage_gives_back_what_is_too_little);
+    ADD(not_while_the_others_are_coming);
+    ADD(cached_partitions_keep_an_executor_for_its_idle_timeout);
+    return g_test_run();
+}
