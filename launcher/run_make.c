@@ -103,6 +103,7 @@ static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
     char stored[4300];
     snprintf(stored, sizeof stored, "%s/state/pipeline.yaml", m->folder->path);
     s->local_cores = m->where->local_cores;
+    s->share_cores = m->where->share_cores;
     s->batch_job = m->where->job;
     s->quiet = c->quiet;
     s->earlier_runs = m->earlier_runs;

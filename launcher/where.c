@@ -62,6 +62,13 @@ static bool has_open_gangs(const struct trp_settings *s)
     return any && !s->site->mpi;
 }
 
+/* Not with cores that are pretended; not in a batch job, which has its own; and not in a
+ * task of another run, which waits for this one and keeps its cores meanwhile. */
+static bool shares_cores(const struct trp_settings_request *q, bool in_job)
+{
+    return !q->cores && !in_job && !getenv("TROUPE_TASK") && !getenv("TROUPE_EXECUTOR");
+}
+
 int trp_settings_where(const struct trp_settings_request *q,
                        const struct trp_settings *s, struct trp_cluster_where *ret,
                        trp_error *err)
@@ -69,9 +76,10 @@ int trp_settings_where(const struct trp_settings_request *q,
     const struct trp_backend *const *b = trp_backends;
     char *helper = NULL, *rank = NULL;
     trp_error why;
-    *ret = (struct trp_cluster_where){.local_cores = q->cores};
     while (*b && !job_of_environment(*b))
         b++;
+    *ret = (struct trp_cluster_where){.local_cores = q->cores,
+                                      .share_cores = shares_cores(q, *b != NULL)};
     if (q->local || q->cores || !*b)
         return 0;
     uint32_t job = job_of_environment(*b);

@@ -11,7 +11,8 @@ struct trp_backend;
 
 /* Which cluster a run uses. */
 struct trp_cluster_where {
-    uint32_t local_cores;            /* --local=N; 0: what is there */
+    uint32_t local_cores; /* --local=N; 0: what is there … */
+    bool share_cores;     /* … and other runs of the user have some of it */
     const struct trp_backend *batch; /* NULL: this machine */
     uint32_t job;                    /* of the batch system, that this process is in */
     const char *helper;       /* absolute path of the backend's own program … */

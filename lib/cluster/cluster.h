@@ -72,6 +72,8 @@ struct trp_cluster_handler {
     void (*notice)(void *context, const char *text);
     /* Room was had, or given back: `held` has other answers. */
     void (*held)(void *context);
+    /* Other runs wait for room that this one has, or no longer. May be NULL. */
+    void (*contended)(void *context, bool is);
     struct trp_batch_handler batch; /* with this context */
 };
 

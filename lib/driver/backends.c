@@ -27,6 +27,6 @@ int trp_cluster_new(uv_loop_t *loop, const struct trp_cluster_where *where,
     if (where->batch)
         return where->batch->make(loop, where, options, site, command, handler,
                                   ret_cluster, err);
-    return trp_cluster_local_new(loop, where->local_cores, site, command, handler,
-                                 ret_cluster, err);
+    return trp_cluster_local_new(loop, where->local_cores, where->share_cores, site,
+                                 command, handler, ret_cluster, err);
 }

@@ -26,6 +26,14 @@ void trp_driver_on_held(void *context)
                             NULL);
 }
 
+void trp_driver_on_contended(void *context, bool is)
+{
+    trp_driver *d = context;
+    struct trp_event ev = {.kind = TRP_EVENT_CONTENDED, .contended = {is}};
+    d->now = trp_clock_ns();
+    trp_driver_step(d, &ev);
+}
+
 void trp_driver_on_shrunk(void *context, bool planned, const char *text)
 {
     trp_driver *d = context;

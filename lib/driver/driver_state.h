@@ -410,6 +410,7 @@ void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
 /* cluster_news.c: of that handler, what is about no executor. */
 void trp_driver_on_notice(void *context, const char *text);
 void trp_driver_on_held(void *context);
+void trp_driver_on_contended(void *context, bool is);
 void trp_driver_on_shrunk(void *context, bool planned, const char *text);
 bool trp_driver_on_outlook(void *context, struct trp_outlook *ret);
 void trp_driver_on_queue_wait(void *context, trp_profile_id profile, int64_t wait_ns);

@@ -514,6 +514,7 @@ const struct trp_cluster_handler trp_driver_cluster_handler = {
     .gang_ended = trp_driver_on_gang_ended,
     .notice = trp_driver_on_notice,
     .held = trp_driver_on_held,
+    .contended = trp_driver_on_contended,
     .batch =
         {
                 .leaving = on_leaving,

@@ -58,6 +58,7 @@ static const struct field {
     FIELD(rank_program, OPTIONAL_TEXT),
     LIST(app, napp),
     FIELD(local_cores, NUMBER),
+    FIELD(share_cores, FLAG),
     FIELD(batch_system, OPTIONAL_TEXT),
     FIELD(batch_job, NUMBER),
     FIELD(batch_helper, OPTIONAL_TEXT),
@@ -408,6 +409,7 @@ void trp_run_spec_free(struct trp_run_spec *s)
 struct trp_cluster_where trp_run_spec_where(const struct trp_run_spec *s)
 {
     return (struct trp_cluster_where){.local_cores = s->local_cores,
+                                      .share_cores = s->share_cores,
                                       .batch = trp_backend_of(s->batch_system),
                                       .job = s->batch_job,
                                       .helper = s->batch_helper,

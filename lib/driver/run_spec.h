@@ -41,7 +41,8 @@ struct trp_run_spec {
     uint32_t noptions; /* site, environment, --set */
     struct trp_pair *params;
     uint32_t nparams;      /* --param */
-    uint32_t local_cores;  /* --local=N; 0: what is there */
+    uint32_t local_cores;  /* --local=N; 0: what is there … */
+    bool share_cores;      /* … shared with other runs of this user */
     uint32_t batch_job;    /* executors are steps of it; 0: this machine */
     uint32_t earlier_runs; /* in this folder; above 0: this one goes on */
     bool quiet, terminal;  /* terminal: stderr is one */

@@ -270,6 +270,14 @@ static void clear_environment(void)
     }
 }
 
+/* A run that a function starts sees that it is in a task. */
+static void mark_environment(uint32_t id)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", id);
+    setenv("TROUPE_EXECUTOR", text, 1);
+}
+
 int trp_executor_call(const struct trp_executor_shape *shape, trp_channel **ret,
                       trp_error *err)
 {
@@ -349,6 +357,7 @@ int trp_executor_main(int *argc, char ***argv, const struct trp_function_runner 
     }
     trp_process_title_init(*argc, *argv);
     clear_environment();
+    mark_environment(shape->id);
     trp_process_title("troupe: executor %u %s", shape->id, shape->run_name);
     int r = executor_new(shape, runner, &e, &err);
     free(shape);

@@ -9,6 +9,7 @@ setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
     unset TROUPE_SITE
     export XDG_CONFIG_HOME=$PWD/config
+    export XDG_RUNTIME_DIR=/nonexistent # all cores: none are shared with other tests
     local name
     for name in ${!TROUPE_OPT_@}; do unset "$name"; done
 }

@@ -7,6 +7,7 @@ setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
     export DRILL_TOKEN=$BATS_TEST_TMPDIR
     export PATH=$TROUPE_BUILD/bin:$PATH
+    export XDG_RUNTIME_DIR=/nonexistent # all cores: none are shared with other tests
     programs=$TROUPE_BUILD/tests/programs
     d=''
 }

@@ -66,7 +66,7 @@ static void open_world(struct world *w, const char *script)
     trp_error err;
     g_unlink("up"); /* of an executor of the test before */
     uv_loop_init(&w->loop);
-    if (trp_cluster_local_new(&w->loop, 2, NULL, &command, &handler, &w->cluster,
+    if (trp_cluster_local_new(&w->loop, 2, false, NULL, &command, &handler, &w->cluster,
                               &err) < 0 ||
         w->cluster->ops->open(w->cluster, "localhost:1", &err) < 0)
         g_error("%s", err.text);

@@ -30,6 +30,7 @@ static void same(const struct trp_run_spec *a, const struct trp_run_spec *b)
         g_assert_cmpstr(a->params[i].value, ==, b->params[i].value);
     }
     g_assert_cmpuint(a->local_cores, ==, b->local_cores);
+    g_assert_cmpint(a->share_cores, ==, b->share_cores);
     g_assert_cmpuint(a->earlier_runs, ==, b->earlier_runs);
     g_assert_cmpint(a->quiet, ==, b->quiet);
     g_assert_cmpint(a->terminal, ==, b->terminal);
@@ -73,6 +74,7 @@ static void round_trip(void)
         .params = params,
         .nparams = 1,
         .local_cores = 8,
+        .share_cores = true,
         .earlier_runs = 3,
         .from = force0,
         .force = force,

@@ -81,7 +81,7 @@ int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,
     if (code < 0) {
         if (e->hh.tbl)
             HASH_DEL(l->executors, e);
-        trp_machine_ledger_leave(l->ledger, &e->ticket.request);
+        trp_local_leave(l, &e->ticket.request);
         free(e);
     }
     return code;
@@ -102,7 +102,7 @@ static void forget_executor(struct trp_local_executor *e)
     struct trp_local *l = e->local;
     trp_local_discovery_stop(e);
     HASH_DEL(l->executors, e);
-    trp_machine_ledger_leave(l->ledger, &e->ticket.request);
+    trp_local_leave(l, &e->ticket.request);
     if (!e->handles) {
         free(e);
         return;
@@ -359,7 +359,7 @@ void trp_local_executor_release(struct trp_local_executor *e, bool told)
 {
     if (e->state == TRP_LOCAL_WAITS || e->state == TRP_LOCAL_DISCOVERS) {
         trp_local_discovery_stop(e);
-        trp_machine_ledger_leave(e->local->ledger, &e->ticket.request);
+        trp_local_leave(e->local, &e->ticket.request);
         e->state = TRP_LOCAL_WITHDRAWN;
         trp_local_pump_soon(e->local);
     } else if (e->state == TRP_LOCAL_RUNS && !told) {

@@ -32,6 +32,7 @@ static struct trp_local *local_of(trp_cluster *c)
 
 static void free_local(struct trp_local *l)
 {
+    trp_core_locks_close(&l->locks);
     trp_machine_ledger_free(l->ledger);
     trp_processes_free(l->processes);
     trp_local_free_scripts(l);
@@ -61,7 +62,7 @@ static void on_pump(uv_timer_t *timer)
             trp_local_executor_tell(e);
     }
     trp_gangs_tell(l->gangs);
-    for (struct trp_request *r; (r = trp_machine_ledger_next(l->ledger));) {
+    for (struct trp_request *r; (r = trp_local_next(l));) {
         struct trp_ticket *t = (struct trp_ticket *)r; /* its first member */
         if (t->is_gang)
             trp_gangs_serve(l->gangs, ((struct trp_local_gang *)t)->attempt);
@@ -167,6 +168,13 @@ static void local_room(trp_cluster *c, struct trp_room *ret)
     trp_machine_ledger_room(local_of(c)->ledger, ret);
 }
 
+static void local_why(trp_cluster *c, const struct trp_resource_profile *p, char *text,
+                      size_t size)
+{
+    (void)p;
+    trp_local_why(local_of(c), text, size);
+}
+
 static void local_over_sockets(trp_cluster *c)
 {
     local_of(c)->command.ompi_server = "";
@@ -208,6 +216,7 @@ static void local_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     uint64_t begin_ms = uv_hrtime() / 1000000;
     l->closed = true;
     uv_close((uv_handle_t *)&l->pump, on_pump_closed);
+    trp_local_share_close(l);
     struct trp_local_executor *e, *next;
     HASH_ITER(hh, l->executors, e, next) {
         trp_local_executor_close(e, false);
@@ -229,6 +238,7 @@ static const struct trp_cluster_ops ops = {
     .topology = local_topology,
     .room = local_room,
     .close = local_close,
+    .batch = {.why = local_why},
 };
 
 static void make_view(struct trp_local *l)
@@ -285,11 +295,14 @@ static int make_runnable(struct trp_local *l, uv_loop_t *loop,
     l->pump.data = l;
     uv_timer_init(loop, &l->pump);
     l->handles++;
+    if (l->shares)
+        trp_local_share_open(l);
     l->runs_things = true;
     return 0;
 }
 
-int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores, const trp_site *site,
+int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores, bool share,
+                          const trp_site *site,
                           const struct trp_executor_command *command,
                           const struct trp_cluster_handler *handler,
                           trp_cluster **ret_cluster, trp_error *err)
@@ -298,6 +311,7 @@ int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores, const trp_site *site,
     if (!l)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     l->base.ops = &ops;
+    l->locks.fd = -1;
     int code = trp_machine_look(&l->machine, err);
     if (code == 0)
         code = trp_machine_ledger_new(cores ? cores : l->machine.cores,
@@ -305,6 +319,7 @@ int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores, const trp_site *site,
                                       site ? site->nlocal : 0, &l->ledger, err);
     if (code == 0 && !trp_local_takes_scripts(l, site))
         code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    l->shares = share && !cores;
     if (code == 0) {
         /* Pretended cores, or a quota instead of a cpuset: the kernel decides better.
          */

@@ -13,7 +13,7 @@ static void leave(void *context, void *ticket)
 {
     struct trp_local *l = context;
     struct trp_local_gang *g = ticket;
-    trp_machine_ledger_leave(l->ledger, &g->ticket.request);
+    trp_local_leave(l, &g->ticket.request);
     if (!l->closed)
         trp_local_pump_soon(l);
 }
@@ -97,7 +97,7 @@ int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error 
     if (code == 0) {
         code = trp_gangs_add(l->gangs, g, own, err);
         if (code < 0)
-            trp_machine_ledger_leave(l->ledger, &own->ticket.request);
+            trp_local_leave(l, &own->ticket.request);
     }
     if (code < 0)
         forget(l, own);

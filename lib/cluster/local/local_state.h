@@ -12,6 +12,7 @@
 #include "cluster/local/machine.h"
 #include "cluster/local/machine_ledger.h"
 #include "os/cgroup.h"
+#include "os/core_locks.h"
 #include "os/processes.h"
 
 /* Who stands in the room's queue. First member of both that do. */
@@ -66,7 +67,8 @@ struct trp_local {
     trp_machine_ledger *ledger;
     struct trp_site_script *scripts; /* of what the site file does not name here */
     uint32_t nscripts;
-    bool binds; /* cores are real ones */
+    bool binds;  /* cores are real ones */
+    bool shares; /* … and other runs may have them */
     struct trp_host_view host;
     struct trp_topology topology;
 
@@ -85,8 +87,15 @@ struct trp_local {
     uint64_t passed_ns;       /* when that began */
     uint64_t pass_ns;         /* when there may be another */
 
+    struct trp_core_locks locks; /* of cores that are shared with other runs … */
+    uv_timer_t share;            /* … looked at while any are had or waited for */
+    uint32_t sharing;            /* requests that have some */
+    bool held_up;                /* others have, or are to have first, what is wanted */
+    bool contended;              /* others want what is had */
+    bool told_held_up;
+
     uv_timer_t pump;  /* due at once: serve the queue, tell what is to be told */
-    unsigned handles; /* open handles: pump, those of gangs and executors */
+    unsigned handles; /* open handles: pump, share, those of gangs and executors */
     bool closed;
 };
 
@@ -96,6 +105,18 @@ void trp_local_pump_soon(struct trp_local *l);
 void trp_local_look_again(struct trp_local *l);
 /* local.c: one handle less; frees the cluster when it was closed and this the last. */
 void trp_local_handle_closed(struct trp_local *l);
+
+/* sharing.c: cores are shared with other runs of the user, where there is a file for it.
+ * Once the spawner of gangs has been started, which is not to inherit the locks. */
+void trp_local_share_open(struct trp_local *l);
+/* Nothing more is taken; what is had is given up with its requests. */
+void trp_local_share_close(struct trp_local *l);
+/* The next of the queue that has its room, NULL: none. */
+struct trp_request *trp_local_next(struct trp_local *l);
+/* A request leaves the queue, or its room. */
+void trp_local_leave(struct trp_local *l, struct trp_request *r);
+/* What other runs have of the cores that are waited for; "": nothing. */
+void trp_local_why(struct trp_local *l, char *text, size_t size);
 
 /* executor_process.c */
 int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,
