@@ -31,6 +31,7 @@
 enum {
     LOG_SHARE = 10, /* reading a log takes at most so much of the time: 1/10 */
 };
+static const int64_t LATE = 3 * TRP_SECOND; /* an answer that has to be waited for */
 static const int64_t SHORTEST = TRP_SECOND / 10, LONGEST = 3600 * TRP_SECOND;
 
 static struct {
@@ -45,7 +46,8 @@ struct top {
     struct trp_top_view view;
     int signals;   /* a descriptor */
     json_t *shown; /* the last document; NULL: none yet */
-    int64_t next;  /* when to ask again, mono */
+    int64_t next;  /* when to ask again, mono … */
+    int64_t asked; /* … and when that was done last */
     bool over;     /* to be left, by … */
     int by_signal; /* … this one, or 0 */
     int code;      /* an error before anything was seen: */
@@ -70,8 +72,23 @@ static int64_t next_time(const struct trp_top_source *s, const json_t *d)
 
 /* ---- the terminal ---- */
 
+/* In place of the keys, while nothing better is known; NULL: nothing is to be said. */
+static const char *waiting(const struct top *t, char *buf, size_t size)
+{
+    int64_t waits = t->source.asked ? trp_clock_ns() - t->asked : 0;
+    int s = (int)(waits / TRP_SECOND);
+    if (waits >= LATE && t->shown)
+        snprintf(buf, size, "no answer for %d s: what is shown is as old; q quits", s);
+    else if (waits >= LATE)
+        snprintf(buf, size, "asking the run for %d s; q quits", s);
+    else
+        snprintf(buf, size, "asking the run; q quits");
+    return waits >= LATE || !t->shown ? buf : NULL;
+}
+
 static void draw(struct top *t)
 {
+    char text[80];
     struct trp_top_frame f;
     t->view.rows = t->screen.rows;
     t->view.columns = t->screen.columns;
@@ -80,7 +97,7 @@ static void draw(struct top *t)
     else if (t->shown && has_ended(t->shown))
         t->view.news = "The run does not go on: q quits";
     else
-        t->view.news = t->shown ? NULL : "asking the run; q quits";
+        t->view.news = waiting(t, text, sizeof text);
     trp_top_draw(t->shown, &t->view, &f);
     trp_screen_show(&t->screen, f.lines, f.n);
     trp_top_frame_free(&f);
@@ -179,11 +196,16 @@ static void turn(struct top *t)
                   .events = POLLOUT                                                       },
     };
     int64_t left = t->next - trp_clock_ns();
-    if (!t->source.asked && left <= 0)
+    if (!t->source.asked && left <= 0) {
         trp_top_source_ask(&t->source);
-    int wait = t->source.asked ? -1 : (int)(left > 0 ? left / 1000000 + 1 : 0);
-    if (poll(p, 4, wait) <= 0)
+        t->asked = trp_clock_ns();
+    }
+    int wait = t->source.asked ? 1000 : (int)(left > 0 ? left / 1000000 + 1 : 0);
+    if (poll(p, 4, wait) <= 0) {
+        if (t->source.asked)
+            draw(t);
         return;
+    }
     if (p[OUT].revents) {
         trp_screen_flush(&t->screen);
         draw(t); /* what was left out meanwhile */

@@ -18,6 +18,7 @@ enum {
     ROWS_FOR_COUNTS = 12, /* a terminal of so many has a third row about the run */
     STAGES_LEAST = 4,     /* rows of their part, with its head */
     BAR_MOST = 40,
+    NOTE_MOST = 4, /* rows */
 };
 
 /* ---- about the run ---- */
@@ -132,18 +133,13 @@ static void put_top(const json_t *d, const struct trp_top_view *v,
                     struct trp_top_lines *to)
 {
     struct trp_stage_sums sums = trp_stage_sums_of(json_object_get(d, "stages"));
-    struct trp_top_line l;
-    const char *note = trp_asking_text(d, "note");
+    bool large = v->rows >= ROWS_FOR_COUNTS;
     put_run(d, v, to);
     put_tasks(d, &sums, v, to);
-    if (v->rows >= ROWS_FOR_COUNTS)
+    if (large)
         put_counts(d, &sums, v, to);
-    if (*note) {
-        trp_top_line_begin(&l, v->columns, v->utf8);
-        trp_top_line_look(&l, TRP_LOOK_PLAIN, TRP_COLOUR_WARN);
-        trp_top_line_put(&l, note, v->columns, TRP_LEFT);
-        trp_top_add(to, &l);
-    }
+    trp_top_text(trp_asking_text(d, "note"), v, TRP_COLOUR_WARN, large ? NOTE_MOST : 1,
+                 to);
 }
 
 /* ---- the parts ---- */

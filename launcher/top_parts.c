@@ -1,6 +1,7 @@
 #include "top_parts.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,27 @@ void trp_top_lines_free(struct trp_top_lines *l)
         free(l->v[i]);
     free(l->v);
     *l = (struct trp_top_lines){0};
+}
+
+void trp_top_text(const char *text, const struct trp_top_view *v,
+                  enum trp_colour colour, int most, struct trp_top_lines *to)
+{
+    enum { INDENT = 4 };
+    struct trp_top_line l;
+    for (int row = 0; *text && row < most; row++) {
+        int indent = row ? INDENT : 0;
+        size_t n = trp_top_wrap(text, v->columns - indent, v->utf8);
+        trp_top_line_begin(&l, v->columns, v->utf8);
+        trp_top_line_look(&l, TRP_LOOK_PLAIN, colour);
+        trp_top_line_put(&l, "", indent, TRP_LEFT);
+        if (row + 1 == most) /* cut where that is not all */
+            trp_top_line_put(&l, text, v->columns - indent, TRP_LEFT);
+        else
+            trp_top_line_printf(&l, "%.*s", (int)n, text);
+        trp_top_add(to, &l);
+        text += n ? n : 1;
+        text += strspn(text, " ");
+    }
 }
 
 /* ---- figures ---- */
@@ -185,23 +207,13 @@ void trp_top_jobs(const json_t *document, const struct trp_top_view *v,
 static void put_wait(const struct trp_stage_row *r, const struct trp_top_view *v,
                      struct trp_top_lines *to)
 {
-    enum { INDENT = 4 };
-    struct trp_top_line l;
     char text[TRP_ROW_NAME + TRP_ROW_KEY + 32];
     if (r->stages > 1)
         snprintf(text, sizeof text, "%s %s%u: %s", r->name, v->utf8 ? "×" : "x",
                  r->stages, trp_wait_row_why(r));
     else
         snprintf(text, sizeof text, "%s: %s", r->name, trp_wait_row_why(r));
-    const char *at = text;
-    for (int indent = 0; *at; indent = INDENT) {
-        size_t n = trp_top_wrap(at, v->columns - indent, v->utf8);
-        trp_top_line_begin(&l, v->columns, v->utf8);
-        trp_top_line_printf(&l, "%*s%.*s", indent, "", (int)n, at);
-        trp_top_add(to, &l);
-        at += n ? n : 1;
-        at += strspn(at, " ");
-    }
+    trp_top_text(text, v, TRP_COLOUR_NONE, INT_MAX, to);
 }
 
 void trp_top_waits(const json_t *document, const struct trp_top_view *v,

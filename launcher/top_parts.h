@@ -17,6 +17,9 @@ void trp_top_add(struct trp_top_lines *to, struct trp_top_line *l);
 /* A head's line, begun. */
 void trp_top_head(struct trp_top_line *l, const struct trp_top_view *v);
 void trp_top_lines_free(struct trp_top_lines *l);
+/* Text of any length in rows, `most` at most; those behind the first are indented. */
+void trp_top_text(const char *text, const struct trp_top_view *v,
+                  enum trp_colour colour, int most, struct trp_top_lines *to);
 
 /* Nothing is added where there is nothing to show. `room`: rows that there are for
  * stages, for those that decide what is put together. */

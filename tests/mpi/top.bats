@@ -212,6 +212,22 @@ Y
     wait_until 20 eval '! ours_like "^troupe top r\$"'
 }
 
+@test "an answer that is late is told, and why it is the log that is shown, in as many rows as that takes" {
+    long_run
+    terminal 60 24 troupe top r
+    wait_until 20 sees "2 of 2 executors busy"
+    wait_until 20 grep -q StageSubmitted troupe-runs/r/events.jsonl
+    kill -STOP "$(pid_of driver r)"
+    wait_until 20 eval 'shown | grep -Eq "^no answer for [0-9]+ s: what is shown is as old"'
+    wait_until 20 eval '[[ "$(shown | tr -s " \n" " ")" == *"this is what its event log says, last written "*" ago"* ]]'
+    shown
+    kill -CONT "$(pid_of driver r)"
+    wait_until 20 eval '! sees "event log"'
+    run ! sees "no answer"
+    keys q
+    is_restored
+}
+
 @test "1,700 stages: those that run first, alike ones together, and all of them by keys" {
     {
         printf 'troupe: 1\nname: graph\nstages:\n'

@@ -87,6 +87,70 @@ END
     wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
 }
 
+# A terminal of the login node's.
+tm() { as alice head tmux -S "$PWD/terminal" -f /dev/null -u "$@"; }
+shown() { tm capture-pane -p; }
+sees() { shown | grep -qE -- "$1"; }
+
+# terminal COLUMNS ROWS COMMAND…: a shell that notes how the terminal was before and after.
+terminal() {
+    local columns=$1 rows=$2
+    shift 2
+    cat >shell.sh <<'S'
+stty -g >before
+"$@"
+echo $? >status
+stty -g >after
+echo SHELL
+cat
+S
+    as alice head rm -f before after status
+    tm new-session -d -x "$columns" -y "$rows" "LC_ALL=C.UTF-8 sh shell.sh $*"
+}
+
+@test "troupe top on a login node's terminal: stages, executors, jobs; keys, signals, and a step that hangs" {
+    on head sh -c 'command -v tmux' || skip "no tmux"
+    long_run
+    terminal 100 30 "$TROUPE" top r
+    wait_until 40 sees "^one +running .* 0/4 +4 "
+    shown
+    sees "^r running for .* on node[12]"
+    sees "4 of 4 executors busy, 1 Slurm job"
+    sees "^small +4 +4 +1 core, 156 MiB"
+    sees "^$job +running +1 +.* the run's own"
+    sees "^two: waiting for stage one"
+    wait_until 20 eval '[ "$(asking)" = 1 ]'
+    # Its step hangs: how old it is, and then the log with the reason, whole.
+    host=$(json '$d->{host}' <troupe-runs/r/state/run.json)
+    on "$host" pkill -STOP -f "troupe-rank ask"
+    wait_until 20 sees "^no answer for [0-9]+ s: what is shown is as old"
+    tm send-keys 3
+    wait_until 5 eval '! sees "^one +running"' # keys do not wait for it
+    tm send-keys 0
+    wait_until 40 eval '[[ "$(shown | tr -s " \n" " ")" == *"a step of its job has not answered for 20 s: this is what its event log says"*" ago"* ]]'
+    shown
+    # It tries another one.
+    wait_until 60 eval '! sees "event log says" && sees "the run.s own"'
+    on head pkill -INT -o -f "^$TROUPE top r\$"
+    wait_until 20 [ -s after ]
+    cmp before after
+    [ "$(cat status)" = 130 ]
+    wait_until 20 sees SHELL
+    wait_until 20 eval '[ "$(asking)" = 0 ]'
+    tm kill-server
+    # One that ends while it is looked at.
+    terminal 100 30 "$TROUPE" top r
+    wait_until 40 sees "^one +running .* 0/4 +4 "
+    as alice head touch go
+    wait_until 60 sees "The run does not go on: q quits"
+    sees "^r succeeded, exit status 0, after .* on $host"
+    tm send-keys q
+    wait_until 20 eval '[ "$(cat status)" = 0 ]'
+    wait_until 20 sees "^r: succeeded on $host"
+    wait_until 20 eval '[ "$(asking)" = 0 ]'
+    tm kill-server
+}
+
 @test "where no step can be had the event log is read, and it is said why" {
     long_run
     host=$(json '$d->{host}' <troupe-runs/r/state/run.json)
