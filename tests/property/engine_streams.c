@@ -28,23 +28,24 @@ enum kind {
     NOBODY,
     DECOMMISSION,
     PROGRESS,
+    CONTENDED,
     KINDS,
 };
 static const char *const kinds[] = {
-    "job",  "end",   "tasks",      "come",         "refuse",   "appear",
-    "lose", "gone",  "never_came", "fit",          "cancel",   "drain",
-    "time", "timer", "nobody",     "decommission", "progress", NULL};
+    "job",    "end",          "tasks",    "come",      "refuse", "appear", "lose",
+    "gone",   "never_came",   "fit",      "cancel",    "drain",  "time",   "timer",
+    "nobody", "decommission", "progress", "contended", NULL};
 
 /* ---- making ---- */
 
 static enum kind random_kind(struct rng *r)
 {
     static const uint8_t weights[KINDS] = {
-        [JOB] = 8,        [END] = 100,  [TASKS] = 12, [COME] = 40,
-        [REFUSE] = 3,     [APPEAR] = 2, [LOSE] = 4,   [GONE] = 12,
-        [NEVER_CAME] = 2, [FIT] = 2,    [CANCEL] = 1, [DRAIN] = 0,
-        [TIME] = 12,      [TIMER] = 10, [NOBODY] = 8, [DECOMMISSION] = 1,
-        [PROGRESS] = 2,
+        [JOB] = 8,        [END] = 100,     [TASKS] = 12, [COME] = 40,
+        [REFUSE] = 3,     [APPEAR] = 2,    [LOSE] = 4,   [GONE] = 12,
+        [NEVER_CAME] = 2, [FIT] = 2,       [CANCEL] = 1, [DRAIN] = 0,
+        [TIME] = 12,      [TIMER] = 10,    [NOBODY] = 8, [DECOMMISSION] = 1,
+        [PROGRESS] = 2,   [CONTENDED] = 4,
     };
     uint32_t sum = 0, at;
     for (int i = 0; i < KINDS; i++)
@@ -395,6 +396,11 @@ static void play_step(struct cluster *c, const struct step *s)
         x = executor_in(c, CL_LIVE, a[0]);
         if (x != TRP_NONE && !c->executors[x].decommissioned)
             cluster_decommission(c, x);
+        return;
+    case CONTENDED:
+        ev.kind = TRP_EVENT_CONTENDED;
+        ev.contended.is = a[0] % 2;
+        cluster_step(c, &ev);
         return;
     case PROGRESS:
         ev.kind = TRP_EVENT_TASK_PROGRESS;
