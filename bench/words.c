@@ -6,7 +6,6 @@
  * Prints how many different words there are and how long it took. The bytes of the
  * words stay where they were read, so a word costs a hash, a look and an addition.
  */
-#define XXH_INLINE_ALL
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>

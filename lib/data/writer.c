@@ -13,7 +13,6 @@
  * A record that is larger than that is gathered by itself: spilled as soon as it is
  * there.
  */
-#define XXH_INLINE_ALL
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

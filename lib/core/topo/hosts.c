@@ -9,7 +9,6 @@
 
 /* uthash's own function takes three times as long for names of this length, and every
  * preference of every task is looked up. */
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 #define HASH_FUNCTION(key, size, ret_hash)                                             \
     ((ret_hash) = (unsigned)XXH3_64bits(key, size))
