@@ -320,11 +320,30 @@ static void robbed(struct trp_function_thread *self,
     hand_back(self->executor, f);
 }
 
+static void *standby_thread(void *context)
+{
+    struct trp_function_thread *self = context;
+    self->tid = gettid();
+    trp_crash_thread();
+    trp_functions_loop(self);
+    return NULL;
+}
+
+/* Made when the first short function comes: many executors run none. */
+static bool has_standby(trp_executor *e)
+{
+    if (!e->standby_started) {
+        e->standby_started = true;
+        e->loop[1].executor = e;
+        start_thread(&e->loop[1], standby_thread);
+    }
+    return atomic_load_explicit(&e->standby, memory_order_relaxed) > 0;
+}
+
 static bool runs_here(trp_executor *e, const struct trp_task_entry *t)
 {
     int64_t mean = t->stage->estimate->mean_ns;
-    if (mean == 0 || mean >= SHORT_NS ||
-        atomic_load_explicit(&e->standby, memory_order_relaxed) == 0)
+    if (mean == 0 || mean >= SHORT_NS || !has_standby(e))
         return false;
     return mean < WAKE_NS || e->ready.count == 0;
 }
@@ -389,15 +408,6 @@ void trp_functions_loop(struct trp_function_thread *self)
     trp_baton_give(e->baton);
 }
 
-static void *standby_thread(void *context)
-{
-    struct trp_function_thread *self = context;
-    self->tid = gettid();
-    trp_crash_thread();
-    trp_functions_loop(self);
-    return NULL;
-}
-
 /* Each task of a wide operation has some dozens of map outputs open, and an executor
  * may have dozens of tasks. Commands are started by others, who keep the old limit. */
 static void allow_many_files(void)
@@ -409,15 +419,13 @@ static void allow_many_files(void)
     setrlimit(RLIMIT_NOFILE, &files);
 }
 
-int trp_functions_prepare(trp_executor *e)
+void trp_functions_prepare(trp_executor *e)
 {
-    if (e->standby_started)
-        return TRP_OK;
+    if (e->prepared)
+        return;
+    e->prepared = true;
     allow_many_files();
     signal(SIGXFSZ, SIG_IGN); /* else a file above its limit would end all tasks here */
-    e->standby_started = true;
-    e->loop[1].executor = e;
-    return start_thread(&e->loop[1], standby_thread);
 }
 
 /* ---- killing and timeouts -------------------------------------------------------- */

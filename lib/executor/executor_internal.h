@@ -110,7 +110,7 @@ typedef struct trp_executor {
     struct trp_function_thread *threads; /* shape.slots of them */
     int64_t active_ns;                   /* when something was last done */
     struct trp_spin spin;
-    bool standby_started, driver_gone;
+    bool prepared, standby_started, driver_gone;
     bool run_over;         /* as the driver said */
     bool last_words_said;  /* last words that the spawner is to pass on */
     bool spawner_lost;     /* it died or hangs */
@@ -175,7 +175,7 @@ void trp_executor_fail(trp_executor *e, const char *fmt, ...)
 int trp_executor_need_spawner(trp_executor *e, trp_error *err);
 
 /* executor_function.c */
-int trp_functions_prepare(trp_executor *e); /* there will be functions */
+void trp_functions_prepare(trp_executor *e); /* there will be functions */
 /* Runs ready functions here or hands them on; how many were dealt with, or -1: the
  * baton is lost. */
 int trp_functions_run(trp_executor *e, struct trp_function_thread *self);
