@@ -34,6 +34,7 @@
 #include "cluster/mpirun.h"
 #include "events/run_folder.h"
 #include "executor/executor.h"
+#include "os/child.h"
 #include "os/held.h"
 #include "os/log_tail.h"
 #include "os/processes.h"
@@ -87,28 +88,25 @@ int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,
     return code;
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+static void on_timer_closed(uv_handle_t *handle)
 {
     struct trp_local_executor *e = handle->data;
     struct trp_local *l = e->local;
-    if (--e->handles == 0)
-        free(e);
+    free(e);
     trp_local_handle_closed(l);
 }
 
-/* Out of the ledger; freed once its handles are closed. */
+/* Out of the ledger; freed once its timer is closed. */
 static void forget_executor(struct trp_local_executor *e)
 {
     struct trp_local *l = e->local;
     trp_local_discovery_stop(e);
     HASH_DEL(l->executors, e);
     trp_local_leave(l, &e->ticket.request);
-    if (!e->handles) {
+    if (e->has_timer)
+        uv_close((uv_handle_t *)&e->timer, on_timer_closed);
+    else
         free(e);
-        return;
-    }
-    uv_close((uv_handle_t *)&e->process, on_handle_closed);
-    uv_close((uv_handle_t *)&e->timer, on_handle_closed);
 }
 
 static void tell_gone(struct trp_local_executor *e, const struct trp_gone *g)
@@ -171,13 +169,13 @@ static void describe_end(const struct trp_local_executor *e, char *cause, size_t
     bool said = path && trp_log_last_line(path, last, sizeof last);
     free(path);
     if (!signal && e->exit_status > 128 && e->exit_status < 128 + NSIG)
-        signal = (int)e->exit_status - 128;
+        signal = e->exit_status - 128;
     const char *name = signal ? sigabbrev_np(signal) : NULL;
     char how[64];
     if (name)
         snprintf(how, sizeof how, "was killed by SIG%s (%d)", name, signal);
     else
-        snprintf(how, sizeof how, "ended with exit status %d", (int)e->exit_status);
+        snprintf(how, sizeof how, "ended with exit status %d", e->exit_status);
     snprintf(cause, size, "%s%s%s%s", how, e->memory ? " (killed for memory)" : "",
              said ? ": " : "", last);
 }
@@ -189,8 +187,7 @@ static void remove_session_files(const struct trp_local_executor *e)
     glob_t found;
     if (!e->local->mpi_folder)
         return;
-    snprintf(pattern, sizeof pattern, "%s/ompi.*/pid.%d", e->local->mpi_folder,
-             e->process.pid);
+    snprintf(pattern, sizeof pattern, "%s/ompi.*/pid.%d", e->local->mpi_folder, e->pid);
     if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
         size_t all = SIZE_MAX;
         trp_tree_remove(AT_FDCWD, found.gl_pathv[0], &all);
@@ -226,7 +223,7 @@ static uint32_t in_cgroup(const struct trp_local_executor *e)
 /* Kills all; who was left? */
 static uint32_t kill_rest(const struct trp_local_executor *e)
 {
-    uint32_t left = trp_session_signal(e->process.pid, SIGKILL);
+    uint32_t left = trp_session_signal(e->pid, SIGKILL);
     if (e->cgroup[0])
         left += (uint32_t)trp_cgroup_kill(e->cgroup);
     return left + in_cgroup(e);
@@ -248,7 +245,7 @@ static uint32_t count_rest(struct trp_local_executor *e)
     if (l->passed_ns <= e->looked_ns || !l->processes)
         return MANY;
     e->looked_ns = l->passed_ns;
-    return trp_processes_of_session(l->processes, e->process.pid) + in_cgroup(e);
+    return trp_processes_of_session(l->processes, e->pid) + in_cgroup(e);
 }
 
 /* It joins its control group before it starts anything, if it can; memory that was used
@@ -304,7 +301,7 @@ static void on_look(uv_timer_t *timer)
 static void on_start_late(uv_timer_t *timer)
 {
     struct trp_local_executor *e = timer->data;
-    if (e->state != TRP_LOCAL_RUNS || trp_children_signal(e->process.pid, 0) > 0)
+    if (e->state != TRP_LOCAL_RUNS || trp_children_signal(e->pid, 0) > 0)
         return;
     int log = open_log(e);
     if (log >= 0) {
@@ -319,24 +316,32 @@ static void on_release_late(uv_timer_t *timer)
     trp_local_executor_kill(timer->data);
 }
 
-static void on_mpirun_exit(uv_process_t *process, int64_t exit_status, int signal)
+static void process_ended(struct trp_local_executor *e, int status)
 {
-    struct trp_local_executor *e = process->data;
     e->state = TRP_LOCAL_ENDS;
-    e->exit_status = exit_status;
-    e->signal = signal;
+    e->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    e->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     e->since_ms = uv_now(e->local->loop);
     e->looked_ns = uv_hrtime();
-    on_look(&e->timer);
+    uv_timer_start(&e->timer, on_look, 0, 0);
 }
 
-/* It has ended, and libuv is about to tell how. */
+void trp_local_executors_reap(struct trp_local *l)
+{
+    struct trp_local_executor *e, *next;
+    int status;
+    HASH_ITER(hh, l->executors, e, next) {
+        if (e->state == TRP_LOCAL_RUNS && waitpid(e->pid, &status, WNOHANG) == e->pid)
+            process_ended(e, status);
+    }
+}
+
+/* It has ended, and is about to be reaped. */
 static bool has_ended(const struct trp_local_executor *e)
 {
     siginfo_t info = {0};
     return !e->by_mpirun &&
-           waitid(P_PID, (id_t)e->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) ==
-               0 &&
+           waitid(P_PID, (id_t)e->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid != 0;
 }
 
@@ -351,7 +356,7 @@ void trp_local_executor_kill(struct trp_local_executor *e)
     e->dismissed = true;
     e->since_ms = uv_now(e->local->loop);
     e->looked_ns = uv_hrtime();
-    trp_mpirun_kill_program(e->process.pid, e->by_mpirun);
+    trp_mpirun_kill_program(e->pid, e->by_mpirun);
     uv_timer_start(&e->timer, on_look, LOOK_MS, 0);
 }
 
@@ -420,29 +425,6 @@ static void make_cgroup(struct trp_local_executor *e)
         e->cgroup[0] = '\0';
 }
 
-static int spawn(struct trp_local_executor *e, char **argv, char **env, int log)
-{
-    struct trp_local *l = e->local;
-    uv_stdio_container_t stdio[] = {
-        {.flags = UV_IGNORE},
-        { .flags = UV_INHERIT_FD,    .data.fd = log},
-        { .flags = UV_INHERIT_FD,    .data.fd = log},
-    };
-    uv_process_options_t options = {.exit_cb = on_mpirun_exit,
-                                    .file = argv[0],
-                                    .args = argv,
-                                    .env = env,
-                                    .flags = UV_PROCESS_DETACHED, /* setsid */
-                                    .stdio_count = 3,
-                                    .stdio = stdio};
-    e->process.data = e->timer.data = e;
-    uv_timer_init(l->loop, &e->timer);
-    int code = uv_spawn(l->loop, &e->process, &options);
-    e->handles = 2;
-    l->handles += 2;
-    return code;
-}
-
 static int start_process(struct trp_local_executor *e, trp_error *err)
 {
     const struct trp_executor_command *c = &e->local->command;
@@ -454,16 +436,16 @@ static int start_process(struct trp_local_executor *e, trp_error *err)
     const char *more[] = {entry, NULL};
     char **argv = trp_mpirun_argv(c->ompi_server, c->argv);
     char **env = trp_mpirun_environ(environ, e->local->mpi_folder, more);
-    int log = open_log(e), code;
+    int log = open_log(e), code = 0, error;
     if (!argv || !env)
         code = trp_error_set(err, TRP_ENOMEM, "out of memory");
     else if (log < 0)
         code = trp_error_set(err, TRP_ESYSTEM, "cannot open the log of executor %u: %m",
                              e->id);
-    else if ((code = spawn(e, argv, env, log)) < 0)
-        code = trp_error_set(err, code == UV_ENOENT ? TRP_ENEVER : TRP_EWAIT,
+    else if ((error = trp_child_start(argv, env, log, &e->pid)) != 0)
+        code = trp_error_set(err, error == ENOENT ? TRP_ENEVER : TRP_EWAIT,
                              "cannot start executor %u: %s: %s", e->id, argv[0],
-                             uv_strerror(code));
+                             strerror(error));
     if (log >= 0)
         close(log);
     trp_argv_free(argv);
@@ -488,11 +470,15 @@ void trp_local_executor_serve(struct trp_local_executor *e)
     }
     char what[64];
     e->state = TRP_LOCAL_RUNS;
+    e->timer.data = e;
+    uv_timer_init(l->loop, &e->timer);
+    e->has_timer = true;
+    l->handles++;
     if (e->by_mpirun)
         uv_timer_start(&e->timer, on_start_late, TRP_MPIRUN_START_MS, 0);
     snprintf(what, sizeof what, "%sexecutor %u", e->by_mpirun ? "mpirun of " : "",
              e->id);
-    trp_run_folder_pid(l->command.run_dir, e->process.pid, what);
+    trp_run_folder_pid(l->command.run_dir, e->pid, what);
     struct trp_granted granted = {.host = l->machine.host,
                                   .resources = e->ticket.request.devices,
                                   .nresources = e->ticket.request.footprint.ndevices};
@@ -508,10 +494,10 @@ bool trp_local_executor_close(struct trp_local_executor *e, bool hard)
 {
     if (e->state == TRP_LOCAL_RUNS) {
         int status;
-        trp_mpirun_kill_program(e->process.pid, e->by_mpirun);
+        trp_mpirun_kill_program(e->pid, e->by_mpirun);
         if (hard)
-            kill(e->process.pid, SIGKILL);
-        if (waitpid(e->process.pid, &status, WNOHANG) == 0)
+            kill(e->pid, SIGKILL);
+        if (waitpid(e->pid, &status, WNOHANG) == 0)
             return false;
         e->state = TRP_LOCAL_ENDS;
         e->looked_ns = uv_hrtime();

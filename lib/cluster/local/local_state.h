@@ -37,15 +37,14 @@ struct trp_local_executor {
     int64_t memory_mib;
     enum trp_local_state state;
     struct trp_local_discovery *discovery; /* while it runs */
-    uv_process_t process;
+    pid_t pid;
     uv_timer_t timer; /* next look at what is left, or the kill after a release */
-    unsigned handles; /* open ones of the two above */
-    bool dismissed;   /* was told to end, or killed by us */
-    bool hard;        /* the session was killed as a whole */
-    bool by_mpirun;   /* else the process is the executor itself */
-    bool memory;      /* the kernel has killed in it for memory */
-    int64_t exit_status;
-    int signal;
+    bool has_timer;
+    bool dismissed; /* was told to end, or killed by us */
+    bool hard;      /* the session was killed as a whole */
+    bool by_mpirun; /* else the process is the executor itself */
+    bool memory;    /* the kernel has killed in it for memory */
+    int exit_status, signal;
     uint64_t since_ms; /* when it was killed; then, when mpirun had ended */
     uint64_t
         looked_ns; /* when the last pass that was looked at began; its end, before */
@@ -94,8 +93,9 @@ struct trp_local {
     bool contended;              /* others want what is had */
     bool told_held_up;
 
-    uv_timer_t pump;  /* due at once: serve the queue, tell what is to be told */
-    unsigned handles; /* open handles: pump, share, those of gangs and executors */
+    uv_timer_t pump;      /* due at once: serve the queue, tell what is to be told */
+    uv_signal_t children; /* some child has ended */
+    unsigned handles;     /* open handles: these, share, those of gangs and executors */
     bool closed;
 };
 
@@ -129,6 +129,8 @@ void trp_local_executor_kill(struct trp_local_executor *e);
 void trp_local_executor_tell(struct trp_local_executor *e);
 /* At close: kills what is there; true when nothing is left and it is given up. */
 bool trp_local_executor_close(struct trp_local_executor *e, bool hard);
+/* Takes the ends of those whose process has ended. */
+void trp_local_executors_reap(struct trp_local *l);
 /* Gives up one that even a kill does not end. */
 void trp_local_executor_abandon(struct trp_local_executor *e);
 
