@@ -121,6 +121,7 @@ static int fork_spawner(trp_executor *e, const struct trp_last_words_way *last_w
         .memory_mib = e->shape.memory_mib,
         .cgroup = e->shape.cgroup,
         .watched = e->shape.memory_mib > 0 && !e->shape.cgroup[0] ? getpid() : 0,
+        .for_functions = e->runner != NULL,
     };
     trp_spawner *spawner;
     int r = trp_spawner_fork(&config, &spawner, err);

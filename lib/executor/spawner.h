@@ -39,6 +39,7 @@ struct trp_spawner_config {
     int64_t memory_mib;  /* limit of all commands together; 0: none */
     const char *cgroup;  /* memory cgroup they are in, "" : sample PSS every 200 ms */
     pid_t watched;       /* 0, or the parent's pid, whose own memory counts too */
+    bool for_functions;  /* commands are rare: what they need is made for the first */
     struct trp_last_words_way last_words; /* how last words are said */
 };
 

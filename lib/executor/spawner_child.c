@@ -92,7 +92,6 @@ static bool take_signals(struct trp_keeper *k)
 /* The scratch root: a new folder of our own below what the site or the run gives. */
 static void make_scratch(struct trp_keeper *k)
 {
-    k->scratch = -1;
     int made = k->config.scratch[0] ? trp_folder_make(k->config.scratch, NULL) : -1;
     char *path = k->shared->scratch;
     int n = snprintf(path, TRP_SCRATCH_PATH, "%s/x%d-%s", k->config.scratch,
@@ -132,10 +131,24 @@ static void open_oom_score(struct trp_keeper *k)
     k->oom_score = -1;
 }
 
-static bool set_up(struct trp_keeper *k)
+/* What only commands need. */
+static void prepare_commands(struct trp_keeper *k)
 {
     char path[64];
+    if (k->prepared)
+        return;
+    k->prepared = true;
+    open_oom_score(k);
+    k->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)k->self);
+    k->children = open(path, O_RDONLY | O_CLOEXEC);
+    make_scratch(k);
+}
+
+static bool set_up(struct trp_keeper *k)
+{
     k->self = getpid();
+    k->oom_score = k->loadavg = k->children = k->scratch = -1;
     setsid();
     trp_process_title("troupe: spawner %s", k->config.name);
     if (!take_descriptors(k) || !take_signals(k))
@@ -143,12 +156,9 @@ static bool set_up(struct trp_keeper *k)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* Stopped while the parent dies, it goes on and ends what it has started. */
     prctl(PR_SET_PDEATHSIG, SIGCONT);
-    open_oom_score(k);
-    k->loadavg = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)k->self);
-    k->children = open(path, O_RDONLY | O_CLOEXEC);
     trp_memory_open(k);
-    make_scratch(k);
+    if (!k->config.for_functions)
+        prepare_commands(k);
     return true;
 }
 
@@ -212,6 +222,7 @@ static bool take_frame(struct trp_keeper *k, const uint8_t *p, size_t n)
     uint64_t attempt;
     switch (trp_get_u8(&v)) {
     case TRP_FRAME_STAGE:
+        prepare_commands(k);
         /* A stage that cannot be kept refuses its attempts, with a text. */
         return trp_command_stage_add(k, v.at, (size_t)(v.end - v.at)) != TRP_EPROTO;
     case TRP_FRAME_FORGET:

@@ -180,6 +180,7 @@ struct trp_keeper {
     bool urgent;        /* one of them did not go well: they are sent at once */
     int socket, signals;
     struct trp_last_words_way last_words;
+    bool prepared;         /* for commands: the next four are there */
     int loadavg, children; /* -1: this kernel has none */
     int oom_score;         /* our own oom_score_adj, -1: none */
     char own_oom_score[8]; /* … and what it holds while nothing is being started */
