@@ -58,6 +58,19 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     [ -z "$(grep waiting a.out)" ]
 }
 
+@test "a run takes what is free, and goes on with that" {
+    prepare
+    pipeline a 'name: s, run: sh count go'
+    pipeline b 'name: s, tasks: 3, run: sh count 0.1'
+    begin a
+    wait_until 20 begun 1
+    begin b
+    end b
+    touch go
+    end a
+    [ "$(most)" = 2 ]
+}
+
 @test "two barrier stages that have one core each, and want two, both end" {
     prepare
     pipeline a 'name: s, run: sh count go' 'name: t, after: [s], tasks: 2, barrier: true, run: sh count 0.1'
