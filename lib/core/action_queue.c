@@ -85,7 +85,7 @@ void trp_action_launch(struct trp_engine *e, const struct trp_attempt *a, uint32
     act->launch.level = a->level;
     act->launch.queued = a->state == TRP_ATTEMPT_QUEUED;
     act->launch.speculative = a->flags & TRP_ATTEMPT_COPY;
-    act->launch.stage_attempt = a->set->number;
+    act->launch.stage_attempt = a->set->stage_attempt;
     act->launch.grants = NULL;
     act->launch.ngrants = a->ngrants;
     if (!a->ngrants)

@@ -248,7 +248,7 @@ static const struct trp_task_set *before_it(const struct trp_engine *e,
             continue;
         if (!e->pools)
             return o;
-        if (trp_pools_is_before(&o->place, &best->place))
+        if (trp_pools_is_before(&o->pool_place, &best->pool_place))
             best = o;
     }
     return best == s ? NULL : best;
@@ -268,8 +268,8 @@ static bool explain_share(struct question *q, const struct trp_task_set *s)
         o->stage->name, s->profile->name, o->running, o->pending);
     if (!q->e->pools)
         return true;
-    trp_pools_view(&o->place, &its);
-    trp_pools_view(&s->place, &own);
+    trp_pools_view(&o->pool_place, &its);
+    trp_pools_view(&s->pool_place, &own);
     append_reason(q, ": of pool %s %u run, minimum share %u, weight %u", its.name,
                   its.running, its.min_share, its.weight);
     if (strcmp(its.name, own.name) != 0)
@@ -313,7 +313,8 @@ static void explain_locality(struct question *q, const struct trp_task_set *s)
     enum trp_level level = s->levels[s->current];
     if (s->current + 1 < s->nlevels)
         because(q, TRP_WAIT_LOCALITY, "waiting %.1f s more for a slot at level %s",
-                seconds_until(q, s->last + q->e->config.locality_wait_ns[level]),
+                seconds_until(q, s->locality_clock_ns +
+                                     q->e->config.locality_wait_ns[level]),
                 trp_level_name(level));
     else
         because(q, TRP_WAIT_NOTHING, "its tasks are about to be launched");

@@ -167,13 +167,14 @@ static size_t set_bytes(const struct trp_task_set *s)
 {
     size_t n = sizeof(*s) + s->ntasks * sizeof(*s->tasks);
     n += list_bytes(s, &s->lists) + list_bytes(s, &s->copy_lists);
-    if (s->where)
-        n += s->ntasks * sizeof(*s->where);
-    if (s->past_first)
-        n += s->ntasks * sizeof(*s->past_first) + s->past_cap * sizeof(*s->past);
+    if (s->success_executor)
+        n += s->ntasks * sizeof(*s->success_executor);
+    if (s->past_hosts_first)
+        n += s->ntasks * sizeof(*s->past_hosts_first) +
+             s->past_hosts_cap * sizeof(*s->past_hosts);
     if (s->prefer_first)
         n += ((size_t)s->ntasks + 1) * sizeof(uint32_t) +
-             s->prefer_first[s->ntasks] * sizeof(*s->places);
+             s->prefer_first[s->ntasks] * sizeof(*s->preferred);
     return n;
 }
 

@@ -30,11 +30,11 @@ static void check_barriers(struct data_world *w)
     for (uint32_t i = 0; i < trp_engine_stages(w->engine) && i < DW_STAGES; i++) {
         const struct trp_stage *s = trp_stage_find(w->engine, (trp_stage_id){i});
         const struct dw_stage *d = &w->stages[i];
-        if (!s || !s->barrier || !s->set || d->set != s->set->number + 1)
+        if (!s || !s->barrier || !s->set || d->set != s->set->stage_attempt + 1)
             continue;
         if (d->launched && d->launched != s->set->ntasks)
             BREAK(w, "a barrier stage starts as a whole", "stage %u.%u: %u of %u tasks",
-                  i, s->set->number, d->launched, s->set->ntasks);
+                  i, s->set->stage_attempt, d->launched, s->set->ntasks);
     }
 }
 
@@ -45,7 +45,7 @@ static void check_stage(struct data_world *w, const struct trp_stage *s)
     trp_engine_stage(w->engine, s->id, &v);
     for (uint32_t i = 0; s->set && i < w->nattempts; i++) {
         const struct dw_attempt *a = &w->attempts[i];
-        bool is = a->stage == s->id.n && a->stage_attempt == s->set->number;
+        bool is = a->stage == s->id.n && a->stage_attempt == s->set->stage_attempt;
         running += is && !a->queued;
         queued += is && a->queued;
     }

@@ -184,7 +184,7 @@ static void play_sync(struct data_world *w, const uint32_t *a)
         const struct trp_stage *s =
             trp_stage_find(w->engine, (trp_stage_id){at->stage});
         if (!at->barrier || at->queued || at->kill || at->waits || !s || !s->set ||
-            s->set->zombie || s->set->number != at->stage_attempt)
+            s->set->zombie || s->set->stage_attempt != at->stage_attempt)
             continue;
         ev.sync.attempt = at->id;
         ev.sync.epoch = at->epoch++;

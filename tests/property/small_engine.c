@@ -447,13 +447,14 @@ static bool same_set(const struct small_engine *e, const struct oracle *o, int s
         return false;
     }
     if (have->prefer_first &&
-        (have->current != want->current || have->last != want->last * MS ||
-         (have->no_reject != want->no_reject && !o->setup->legacy_reset))) {
+        (have->current != want->current || have->locality_clock_ns != want->last * MS ||
+         (have->nothing_rejected != want->no_reject && !o->setup->legacy_reset))) {
         snprintf(buf, size,
                  "set %d: clock at level %d since %lld, no reject %d; engine %d, %lld, "
                  "%d",
                  s, want->current, (long long)want->last, want->no_reject,
-                 have->current, (long long)(have->last / MS), have->no_reject);
+                 have->current, (long long)(have->locality_clock_ns / MS),
+                 have->nothing_rejected);
         return false;
     }
     return true;

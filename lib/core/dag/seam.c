@@ -7,7 +7,7 @@
 void trp_dag_task_done(struct trp_engine *e, struct trp_task_set *set, uint32_t task,
                        uint32_t executor, const struct trp_task_end *end)
 {
-    trp_stage_done(e, set->stage, set->number, task, executor, end);
+    trp_stage_done(e, set->stage, set->stage_attempt, task, executor, end);
 }
 
 void trp_dag_task_given_up(struct trp_engine *e, struct trp_task_set *set,
@@ -31,7 +31,7 @@ void trp_dag_fetch_failed(struct trp_engine *e, struct trp_task_set *set, uint32
                           const struct trp_fetch_source *from)
 {
     (void)task;
-    trp_stage_fetch_failed(e, set->stage, set->number, from,
+    trp_stage_fetch_failed(e, set->stage, set->stage_attempt, from,
                            from->text ? from->text
                                       : "a map output could not be fetched");
 }
@@ -39,12 +39,12 @@ void trp_dag_fetch_failed(struct trp_engine *e, struct trp_task_set *set, uint32
 void trp_dag_barrier_failed(struct trp_engine *e, struct trp_task_set *set,
                             uint32_t task, const char *text)
 {
-    trp_stage_barrier_failed(e, set->stage, set->number, task, text);
+    trp_stage_barrier_failed(e, set->stage, set->stage_attempt, task, text);
 }
 
 void trp_dag_resubmitted(struct trp_engine *e, struct trp_task_set *set, uint32_t task)
 {
-    trp_stage_resubmitted(e, set->stage, set->number, task);
+    trp_stage_resubmitted(e, set->stage, set->stage_attempt, task);
 }
 
 /* ---- events ---- */

@@ -18,12 +18,13 @@ enum { NEWLY = 16 }; /* flag of a task marked by the present check */
 TRP_RARE void trp_copies_past(struct trp_engine *e, struct trp_task_set *s,
                               uint32_t task, uint32_t host)
 {
-    if (!TRP_ARRAY_GROW(s->past, s->npast, s->past_cap)) {
+    if (!TRP_ARRAY_GROW(s->past_hosts, s->npast_hosts, s->past_hosts_cap)) {
         e->out_of_memory = true;
         return;
     }
-    s->past[s->npast] = (struct trp_past){.host = host, .next = s->past_first[task]};
-    s->past_first[task] = s->npast++;
+    s->past_hosts[s->npast_hosts] =
+        (struct trp_past_host){.host = host, .next = s->past_hosts_first[task]};
+    s->past_hosts_first[task] = s->npast_hosts++;
 }
 
 bool trp_copies_ran_on(const struct trp_engine *e, const struct trp_task_set *s,
@@ -33,8 +34,9 @@ bool trp_copies_ran_on(const struct trp_engine *e, const struct trp_task_set *s,
          slot = e->attempts.v[slot].twin)
         if (e->executors[e->attempts.v[slot].executor]->host == host)
             return true;
-    for (uint32_t i = s->past_first[task]; i != TRP_NONE; i = s->past[i].next)
-        if (s->past[i].host == host)
+    for (uint32_t i = s->past_hosts_first[task]; i != TRP_NONE;
+         i = s->past_hosts[i].next)
+        if (s->past_hosts[i].host == host)
             return true;
     return false;
 }
@@ -65,8 +67,9 @@ static void narrow(struct narrowing *v, const struct trp_task_set *s, uint32_t t
         for (uint32_t slot = s->tasks[task].attempt; slot != TRP_NONE;
              slot = e->attempts.v[slot].twin)
             put_host(v, e->executors[e->attempts.v[slot].executor]->host);
-        for (uint32_t i = s->past_first[task]; i != TRP_NONE; i = s->past[i].next)
-            put_host(v, s->past[i].host);
+        for (uint32_t i = s->past_hosts_first[task]; i != TRP_NONE;
+             i = s->past_hosts[i].next)
+            put_host(v, s->past_hosts[i].host);
         return;
     }
     uint32_t kept = 0;
@@ -127,7 +130,7 @@ static void push_marked(struct trp_engine *e, struct trp_task_set *s)
             e->out_of_memory = true;
         struct trp_action *act = trp_action_add(e, TRP_ACTION_SPECULATABLE);
         act->task.stage = s->stage->id;
-        act->task.stage_attempt = s->number;
+        act->task.stage_attempt = s->stage_attempt;
         act->task.task = i;
     }
     trp_task_set_list(e, s);
@@ -146,7 +149,7 @@ static void judge(struct trp_engine *e, const struct trp_executor *x, uint32_t s
                                                 .rate = a->rate,
                                                 .decommissioned_ns =
                                                     x->decommissioned_ns};
-    if (!trp_speculation_judge(&e->config.speculation, s->slow, &s->gate, &facts,
+    if (!trp_speculation_judge(&e->config.speculation, s->durations, &s->gate, &facts,
                                e->now))
         return;
     t->flags |= TRP_TASK_SPECULATABLE | NEWLY;
@@ -167,9 +170,9 @@ static bool look_at_sets(struct trp_engine *e)
                                                   .slots = s->profile->slots,
                                                   .barrier = s->barrier,
                                                   .zombie = s->zombie};
-        s->looked_at =
-            s->slow && s->class &&
-            trp_speculation_gate(&e->config.speculation, s->slow, &facts, &s->gate);
+        s->looked_at = s->durations && s->class &&
+                       trp_speculation_gate(&e->config.speculation, s->durations,
+                                            &facts, &s->gate);
         any |= s->looked_at;
     }
     return any;
@@ -205,6 +208,6 @@ void trp_copies_time(struct trp_engine *e)
         return;
     trp_copies_check(e);
     for (const struct trp_task_set *s = e->sets; s && !any; s = s->all_next)
-        any = s->slow && !s->zombie;
+        any = s->durations && !s->zombie;
     e->slow_due = any ? e->now + e->config.speculation.interval_ns : INT64_MAX;
 }

@@ -40,16 +40,17 @@ void trp_ends_event(struct trp_engine *e, const struct trp_event *ev)
 
 int64_t trp_ends_estimate(const struct trp_task_set *s)
 {
-    return s->times ? trp_speculation_median(s->times) : 0;
+    return s->durations_for_end ? trp_speculation_median(s->durations_for_end) : 0;
 }
 
 void trp_ends_succeeded(struct trp_engine *e, struct trp_task_set *s,
                         const struct trp_task_end *end)
 {
     int64_t before = trp_ends_estimate(s);
-    if (!s->times)
-        s->times = trp_speculation_new();
-    if (!s->times || trp_speculation_succeeded(s->times, end->duration_ns, 0) < 0)
+    if (!s->durations_for_end)
+        s->durations_for_end = trp_speculation_new();
+    if (!s->durations_for_end ||
+        trp_speculation_succeeded(s->durations_for_end, end->duration_ns, 0) < 0)
         e->out_of_memory = true;
     if (s->refused_by_end && trp_ends_estimate(s) < before) {
         s->refused_by_end = false;

@@ -167,7 +167,8 @@ static void abort_unschedulable(struct trp_engine *e, struct trp_task_set *s,
                                 uint32_t task)
 {
     char text[512];
-    trp_health_nowhere(s->health, task, s->stage->id.n, s->number, text, sizeof(text));
+    trp_health_nowhere(s->health, task, s->stage->id.n, s->stage_attempt, text,
+                       sizeof(text));
     trp_set_abort(e, s, TRP_EFAILED, task, text);
 }
 

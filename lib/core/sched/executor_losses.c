@@ -24,7 +24,7 @@ void trp_attempt_kill(struct trp_engine *e, uint32_t slot, bool recall)
     act->kill.executor.n = a->executor;
     act->kill.recall = recall;
     act->kill.stage = a->set->stage->id;
-    act->kill.stage_attempt = a->set->number;
+    act->kill.stage_attempt = a->set->stage_attempt;
     act->kill.task = a->task;
     act->kill.number = a->number;
 }
@@ -74,8 +74,9 @@ static bool outputs_go(const struct trp_engine *e, const struct trp_executor *x,
 static void undo_outputs(struct trp_engine *e, const struct trp_executor *x)
 {
     for (struct trp_task_set *s = e->sets; s; s = s->all_next)
-        for (uint32_t i = 0; s->where && !s->zombie && i < s->ntasks; i++)
-            if (s->where[i] == x->id.n && (s->tasks[i].flags & TRP_TASK_DONE)) {
+        for (uint32_t i = 0; s->success_executor && !s->zombie && i < s->ntasks; i++)
+            if (s->success_executor[i] == x->id.n &&
+                (s->tasks[i].flags & TRP_TASK_DONE)) {
                 trp_task_undo(e, s, i);
                 e->offer_all = true; /* it may have served another class since */
             }

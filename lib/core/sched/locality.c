@@ -48,9 +48,9 @@ enum trp_level trp_task_set_allowed(struct trp_engine *e, struct trp_task_set *s
         int64_t wait = wait_of(e, s, level);
         if (!needs_level(s, level)) {
             trp_pending_drop(s, level);
-            s->last = e->now;
-        } else if (e->now - s->last >= wait) {
-            s->last += wait;
+            s->locality_clock_ns = e->now;
+        } else if (e->now - s->locality_clock_ns >= wait) {
+            s->locality_clock_ns += wait;
         } else {
             break;
         }

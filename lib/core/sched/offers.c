@@ -104,7 +104,7 @@ bool trp_offer_fits(const struct trp_engine *e, const struct trp_task_set *s,
 static void reset_at_launch(struct trp_engine *e, struct trp_task_set *s,
                             enum trp_level level)
 {
-    s->last = e->now;
+    s->locality_clock_ns = e->now;
     s->current = 0;
     while (s->levels[s->current] < level)
         s->current++;
@@ -172,16 +172,17 @@ static void reset_clock(struct trp_engine *e, struct trp_task_set *s,
                         const struct trp_visit *v)
 {
     if (v->rejected) {
-        s->no_reject = false;
+        s->nothing_rejected = false;
         enum trp_level level = s->levels[s->current];
-        int64_t due = s->last + e->config.locality_wait_ns[level];
+        int64_t due = s->locality_clock_ns + e->config.locality_wait_ns[level];
         if (s->current + 1 < s->nlevels && due < e->locality_due)
             e->locality_due = due;
         return;
     }
-    if (!v->launched || !(v->full || s->no_reject) || e->config.locality_legacy_reset)
+    if (!v->launched || !(v->full || s->nothing_rejected) ||
+        e->config.locality_legacy_reset)
         return;
-    s->no_reject = true;
+    s->nothing_rejected = true;
     reset_at_launch(e, s, v->best);
 }
 

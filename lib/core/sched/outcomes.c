@@ -80,7 +80,7 @@ static void verdict(struct trp_engine *e, uint32_t slot, enum trp_end_status sta
     struct trp_action *act = trp_action_add(e, TRP_ACTION_TASK_END);
     act->task_end.attempt = trp_attempt_id_of(e, slot);
     act->task_end.stage = a->set->stage->id;
-    act->task_end.stage_attempt = a->set->number;
+    act->task_end.stage_attempt = a->set->stage_attempt;
     act->task_end.task = a->task;
     act->task_end.number = a->number;
     act->task_end.executor.n = a->executor;
@@ -196,14 +196,14 @@ static void succeed(struct trp_engine *e, struct trp_task_set *s,
                     const struct trp_task_end *end)
 {
     struct trp_task *t = &s->tasks[task];
-    if (s->past_first && executor != TRP_NONE)
+    if (s->past_hosts_first && executor != TRP_NONE)
         trp_copies_past(e, s, task, e->executors[executor]->host);
     if (t->attempt != TRP_NONE)
         kill_others(e, t);
     if (t->flags & TRP_TASK_OVER)
         return;
-    if (s->slow)
-        trp_speculation_succeeded(s->slow, end->duration_ns, end->records);
+    if (s->durations)
+        trp_speculation_succeeded(s->durations, end->duration_ns, end->records);
     if (e->has_ends)
         trp_ends_succeeded(e, s, end);
     if (t->flags & TRP_TASK_SPECULATABLE)
@@ -211,8 +211,8 @@ static void succeed(struct trp_engine *e, struct trp_task_set *s,
     t->flags |= TRP_TASK_DONE;
     t->failures = 0;
     own->done++;
-    if (own->where)
-        own->where[task] = executor;
+    if (own->success_executor)
+        own->success_executor[task] = executor;
     if (end->result_bytes) /* first: the last task's may be the one too much */
         count_result(e, own, end->result_bytes);
     if (!e->sched_alone)
@@ -324,7 +324,7 @@ TRP_RARE static void fail(struct trp_engine *e, uint32_t slot,
                    meanings[end->status].counts && !(a->flags & TRP_ATTEMPT_BEATEN);
     bool give_up = counted && note_failure(e, s, task, executor, end);
     bool again = !s->zombie && !ends && !give_up && trp_task_is_pending(t);
-    if (s->past_first && !gang && end->status != TRP_END_RECALLED)
+    if (s->past_hosts_first && !gang && end->status != TRP_END_RECALLED)
         trp_copies_past(e, s, task, e->executors[executor]->host);
     verdict(e, slot, end->status, end->code, counted, again);
     if (!again)
@@ -390,13 +390,13 @@ void trp_task_undo(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
     t->flags &= (uint8_t)~TRP_TASK_DONE;
     s->done--;
     s->told_finished = false;
-    if (s->past_first && s->where)
-        trp_copies_past(e, s, task, e->executors[s->where[task]]->host);
-    if (s->where)
-        s->where[task] = TRP_NONE;
+    if (s->past_hosts_first && s->success_executor)
+        trp_copies_past(e, s, task, e->executors[s->success_executor[task]]->host);
+    if (s->success_executor)
+        s->success_executor[task] = TRP_NONE;
     struct trp_action *act = trp_action_add(e, TRP_ACTION_RESUBMITTED);
     act->task.stage = s->stage->id;
-    act->task.stage_attempt = s->number;
+    act->task.stage_attempt = s->stage_attempt;
     act->task.task = task;
     if (trp_task_is_pending(t)) {
         if (s->class && !s->is_bounded)

@@ -71,11 +71,11 @@ static struct trp_task_set *overflow_new(struct trp_engine *e, struct trp_task_s
     o->ntasks = s->ntasks;
     o->tasks = s->tasks;
     o->grown = s->grown + 1;
-    o->last = e->now;
+    o->locality_clock_ns = e->now;
     o->abort_at = INT64_MAX;
-    o->number = s->number;
+    o->stage_attempt = s->stage_attempt;
     o->priority = s->priority;
-    o->no_reject = true;
+    o->nothing_rejected = true;
     o->levels[o->nlevels++] = TRP_NO_PREF;
     o->levels[o->nlevels++] = TRP_ANY;
     struct trp_class *c = trp_class_of(e, id);
@@ -85,9 +85,9 @@ static struct trp_task_set *overflow_new(struct trp_engine *e, struct trp_task_s
     }
     struct trp_pool_view pool = {.name = NULL};
     if (e->pools)
-        trp_pools_view(&s->place, &pool);
-    if (e->pools && trp_pools_add(e->pools, &o->place, o, pool.name, o->priority,
-                                  o->stage->id.n, o->number, NULL) < 0) {
+        trp_pools_view(&s->pool_place, &pool);
+    if (e->pools && trp_pools_add(e->pools, &o->pool_place, o, pool.name, o->priority,
+                                  o->stage->id.n, o->stage_attempt, NULL) < 0) {
         free(o);
         return NULL;
     }

@@ -120,7 +120,7 @@ static bool reserve(struct trp_task_set *s)
     for (uint32_t t = 0; t < s->ntasks; t++) {
         uint32_t end = trp_task_is_pending(&s->tasks[t]) ? s->prefer_first[t + 1] : 0;
         for (uint32_t i = s->prefer_first[t]; i < end; i++) {
-            const struct trp_set_place *at = &s->places[i];
+            const struct trp_set_place *at = &s->preferred[i];
             p->hosts[at->host].cap++;
             p->nblock++;
             if (at->rack == TRP_NONE)
@@ -186,8 +186,8 @@ static void preference_kinds(const struct trp_task_set *s, uint32_t task,
 {
     *ret_executor = *ret_rack = false;
     for (uint32_t i = s->prefer_first[task]; i < s->prefer_first[task + 1]; i++) {
-        *ret_executor |= s->places[i].executor != TRP_NONE;
-        *ret_rack |= s->places[i].rack != TRP_NONE;
+        *ret_executor |= s->preferred[i].executor != TRP_NONE;
+        *ret_rack |= s->preferred[i].rack != TRP_NONE;
     }
 }
 
@@ -228,7 +228,7 @@ bool trp_pending_push(const struct trp_engine *e, struct trp_task_set *s,
         return ok && trp_stack_push(&p->no_pref, task);
     p->has_hosts = p->has_racks = true;
     for (uint32_t i = s->prefer_first[task]; i < s->prefer_first[task + 1]; i++) {
-        const struct trp_set_place *at = &s->places[i];
+        const struct trp_set_place *at = &s->preferred[i];
         if (p == &s->lists)
             enliven(e, s, at);
         ok = ok && push_at(p, &p->hosts[at->host], task);
@@ -246,8 +246,8 @@ bool trp_pending_push(const struct trp_engine *e, struct trp_task_set *s,
 static bool fill_places(struct trp_task_set *s, uint32_t task)
 {
     struct trp_pending *p = &s->lists;
-    const struct trp_set_place *at = &s->places[s->prefer_first[task]];
-    const struct trp_set_place *end = &s->places[s->prefer_first[task + 1]];
+    const struct trp_set_place *at = &s->preferred[s->prefer_first[task]];
+    const struct trp_set_place *end = &s->preferred[s->prefer_first[task + 1]];
     bool executor = false, rack = false, ok = true;
     for (; at < end; at++) {
         struct trp_stack *host = &p->hosts[at->host];

@@ -147,12 +147,13 @@ void trp_sets_liven(struct trp_engine *e)
 static void dull_if_waits(struct trp_engine *e, struct trp_task_set *s)
 {
     enum trp_level level = s->levels[s->current];
-    if (s->dull || !s->listed || level > TRP_NODE_LOCAL || s->no_reject || s->health ||
-        s->copies || s->lists.no_pref.n || s->stage->max_running ||
+    if (s->only_preferred || !s->listed || level > TRP_NODE_LOCAL ||
+        s->nothing_rejected || s->health || s->copies || s->lists.no_pref.n ||
+        s->stage->max_running ||
         (level == TRP_NODE_LOCAL ? !s->pending_host : !s->pending_executor) ||
-        e->now - s->last >= e->config.locality_wait_ns[level])
+        e->now - s->locality_clock_ns >= e->config.locality_wait_ns[level])
         return;
-    s->dull = true;
+    s->only_preferred = true;
     s->class->ndull++;
 }
 
@@ -160,7 +161,7 @@ static void dull_if_waits(struct trp_engine *e, struct trp_task_set *s)
 static inline bool is_dull_for(const struct trp_engine *e, const struct trp_task_set *s,
                                const struct trp_executor *x)
 {
-    return s->dull && e->now < e->locality_due &&
+    return s->only_preferred && e->now < e->locality_due &&
            (x->stranger == e->listings ||
             ((x->host >= s->nhosts || !s->lists.hosts[x->host].n) &&
              !s->lists.executors));
@@ -282,7 +283,7 @@ static inline bool round_of_stranger(struct trp_engine *e, struct trp_executor *
         return false;
     if (c->ndull == c->nlisted)
         return true;
-    if (c->ndull + 1 != c->nlisted || !s || s->dull || s->barrier ||
+    if (c->ndull + 1 != c->nlisted || !s || s->only_preferred || s->barrier ||
         !trp_set_may_launch(s))
         return false;
     visit_partial(e, s, x);

@@ -53,7 +53,7 @@ static inline void trp_set_count_running(struct trp_engine *e, struct trp_task_s
 {
     s->running += (uint32_t)by;
     if (e->pools)
-        trp_pools_count(e->pools, &s->place, by);
+        trp_pools_count(e->pools, &s->pool_place, by);
 }
 
 /* ---- start_gate.c: after every step while e->gated ---- */
@@ -111,9 +111,9 @@ static inline void trp_keep_behind(struct trp_engine *e, struct trp_task_set *s,
 /* Something of the set changed: it has to be visited again. */
 static inline void trp_set_liven(struct trp_task_set *s)
 {
-    if (!s->dull)
+    if (!s->only_preferred)
         return;
-    s->dull = false;
+    s->only_preferred = false;
     s->class->ndull--;
     s->class->lively = s;
 }

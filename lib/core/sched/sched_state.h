@@ -185,11 +185,11 @@ enum {
 };
 
 struct trp_task {
-    uint32_t attempt;  /* slot of its live attempt (a copy is that one's twin), or
+    uint32_t attempt;   /* slot of its live attempt (a copy is that one's twin), or
                         * TRP_NONE */
-    uint16_t failures; /* counted */
-    uint16_t attempts; /* made so far */
-    uint16_t held;     /* parents' tasks it still waits for (after … each) */
+    uint16_t failures;  /* counted */
+    uint16_t attempts;  /* made so far */
+    uint16_t waits_for; /* parents' tasks it still waits for (after … each) */
     uint8_t flags;
     uint8_t grown; /* how often its memory was raised: the overflow set it is in */
 };
@@ -213,7 +213,7 @@ struct trp_pending {
 };
 
 /* A host on which an attempt of a task ended. */
-struct trp_past {
+struct trp_past_host {
     uint32_t host, next; /* the task's earlier one, TRP_NONE */
 };
 
@@ -228,12 +228,12 @@ struct trp_task_set {
     struct trp_task_set *next, *prev; /* in its class's order; linked when `listed` */
     struct trp_task_set *all_next, *all_prev; /* all sets of the engine */
     struct trp_task_set *dead_next;           /* to be freed */
-    struct trp_pool_child place;              /* in the pools, where there are any */
-    uint32_t number;                          /* the stage's attempt */
-    uint32_t arrival;                         /* sets that were made before */
-    uint32_t priority;                        /* job */
-    bool map;                                 /* its outputs lie where tasks ran */
-    bool barrier;                             /* all tasks at once */
+    struct trp_pool_child pool_place;         /* in the pools, where there are any */
+    uint32_t stage_attempt;
+    uint32_t arrival;  /* sets that were made before */
+    uint32_t priority; /* job */
+    bool map;          /* its outputs lie where tasks ran */
+    bool barrier;      /* all tasks at once */
     bool listed;
     bool takes_custom; /* its tasks take custom resources: addresses have to be found */
     uint8_t grown; /* how often memory was raised for its tasks; 0: the stage's own */
@@ -246,7 +246,7 @@ struct trp_task_set {
     uint32_t attempts; /* live ones: keeps the set alive */
 
     uint32_t *prefer_first; /* ntasks + 1, NULL: no preferences at all */
-    struct trp_set_place *places;
+    struct trp_set_place *preferred;
     struct trp_pending lists, copy_lists;
     uint32_t nhosts, nracks; /* of the arrays in both */
     uint32_t pending_executor, pending_host,
@@ -257,24 +257,24 @@ struct trp_task_set {
     struct trp_task_set *bounded_next, *bounded_prev;
 
     uint8_t levels[TRP_LEVELS], nlevels, current;
-    bool no_reject; /* since the last reset of the clock */
-    bool dull;      /* only an executor that its tasks prefer can use it (rounds.c) */
-    int64_t last;   /* locality clock */
+    bool nothing_rejected;     /* since the last reset of the clock */
+    bool only_preferred;       /* only executors that its tasks prefer can run one */
+    int64_t locality_clock_ns; /* the last launch at its level, or change of it */
     int64_t keep_until; /* barrier: until then slots are kept for it; 0: none are */
 
     int64_t mean_ns;                 /* of ended attempts, exponentially weighted */
     uint32_t timed;                  /* how many are in it */
     int64_t took_ns[TRP_TIMES_KEPT]; /* the last of them, the next one at timed % … */
 
-    uint32_t *where;        /* executor of each task's success; NULL: not kept */
-    trp_speculation *slow;  /* durations; NULL: no speculation */
-    bool refused_by_end;    /* a task of it, since all were offered everything */
-    trp_speculation *times; /* the same where ends are known, from the first success */
-    struct trp_speculation_gate gate; /* of the present check, with `looked_at` */
+    uint32_t *success_executor; /* executor of each task's success; NULL: not kept */
+    trp_speculation *durations; /* of successes; NULL: no speculation */
+    bool refused_by_end;        /* a task of it, since all were offered everything */
+    trp_speculation *durations_for_end; /* the same, where the allocation's is known */
+    struct trp_speculation_gate gate;   /* of the present check, with `looked_at` */
     bool looked_at, newly;
-    uint32_t *past_first; /* by task, with speculation */
-    struct trp_past *past;
-    uint32_t npast, past_cap;
+    uint32_t *past_hosts_first; /* by task, the latest; with speculation */
+    struct trp_past_host *past_hosts;
+    uint32_t npast_hosts, past_hosts_cap;
     struct trp_health *health; /* failures; NULL: none */
     int64_t abort_at;          /* nothing can run a task of it: given up then */
     uint32_t abort_task;

@@ -46,7 +46,7 @@ void trp_task_set_list(struct trp_engine *e, struct trp_task_set *s)
         c->first = s;
     s->listed = true;
     if (e->pools)
-        trp_pools_list(e->pools, &s->place);
+        trp_pools_list(e->pools, &s->pool_place);
 }
 
 void trp_task_set_unlist(struct trp_engine *e, struct trp_task_set *s)
@@ -68,7 +68,7 @@ void trp_task_set_unlist(struct trp_engine *e, struct trp_task_set *s)
     s->next = s->prev = NULL;
     s->listed = false;
     if (e->pools)
-        trp_pools_unlist(e->pools, &s->place);
+        trp_pools_unlist(e->pools, &s->pool_place);
 }
 
 /* ---- submission ---- */
@@ -224,7 +224,7 @@ struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stag
     if (!s)
         return NULL;
     if (e->pools && c &&
-        trp_pools_add(e->pools, &s->place, s, spec->pool, spec->job, stage->id.n,
+        trp_pools_add(e->pools, &s->pool_place, s, spec->pool, spec->job, stage->id.n,
                       spec->attempt, err) < 0) {
         trp_task_set_free(e, s);
         return NULL;
@@ -240,7 +240,7 @@ struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stag
     e->any_dirty = true;
     if (c)
         join_class(e, s, c);
-    if (s->slow)
+    if (s->durations)
         trp_copies_start(e);
     if (c && c->set_ended && !s->prefer_first) /* it begins on those that stay */
         trp_wanted_narrow(e, c);
@@ -286,7 +286,7 @@ static void end_set(struct trp_engine *e, struct trp_task_set *s, enum trp_set_e
     const char *own = *text ? trp_action_text(e, "%s", text) : "";
     struct trp_action *act = trp_action_add(e, TRP_ACTION_SET_ENDED);
     act->set.stage = s->stage->id;
-    act->set.stage_attempt = s->number;
+    act->set.stage_attempt = s->stage_attempt;
     act->set.how = how;
     act->set.task = task;
     act->set.text = own;
@@ -378,13 +378,13 @@ void trp_set_skip(struct trp_task_set *s, uint32_t task)
 void trp_set_unhold(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
 {
     struct trp_task *t = &s->tasks[task];
-    if (s->zombie || !t->held || --t->held || !trp_task_is_pending(t))
+    if (s->zombie || !t->waits_for || --t->waits_for || !trp_task_is_pending(t))
         return;
     trp_task_set_push(e, s, task);
     trp_task_set_recompute(s);
     if (s->pending == 1) { /* nobody has waited for a place until now */
         s->current = 0;
-        s->last = e->now;
+        s->locality_clock_ns = e->now;
     }
     if (s->class && !s->is_bounded)
         s->class->open++;

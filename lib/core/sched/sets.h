@@ -68,7 +68,7 @@ static inline struct trp_task_set *trp_task_set_main(struct trp_task_set *s)
 }
 static inline bool trp_task_is_pending(const struct trp_task *t)
 {
-    return t->attempt == TRP_NONE && !(t->flags & TRP_TASK_OVER) && !t->held;
+    return t->attempt == TRP_NONE && !(t->flags & TRP_TASK_OVER) && !t->waits_for;
 }
 
 /* ---- pending.c ---- */

@@ -77,7 +77,7 @@ void trp_sync_called(struct trp_engine *e, const struct trp_event *ev)
     struct trp_sync_answer got = {.text = ""};
     struct trp_sync_call call = {
         .stage = a->set->stage->id.n,
-        .attempt = a->set->number,
+        .attempt = a->set->stage_attempt,
         .epoch = ev->sync.epoch,
         .ntasks = a->set->ntasks,
         .partition = a->task,
@@ -106,7 +106,7 @@ void trp_sync_called(struct trp_engine *e, const struct trp_event *ev)
 void trp_sync_set_over(struct trp_engine *e, const struct trp_task_set *s)
 {
     if (e->sync && s->barrier)
-        trp_barrier_sync_end(e->sync, s->stage->id.n, s->number);
+        trp_barrier_sync_end(e->sync, s->stage->id.n, s->stage_attempt);
 }
 
 int64_t trp_sync_due(const struct trp_engine *e)

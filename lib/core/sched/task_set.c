@@ -14,8 +14,8 @@ static bool copy_preferences(struct trp_engine *e, struct trp_task_set *s,
 {
     uint32_t from = p->first[0], n = p->first[s->ntasks] - from;
     s->prefer_first = malloc(((size_t)s->ntasks + 1) * sizeof(*s->prefer_first));
-    s->places = malloc((n ? n : 1) * sizeof(*s->places));
-    if (!s->prefer_first || !s->places)
+    s->preferred = malloc((n ? n : 1) * sizeof(*s->preferred));
+    if (!s->prefer_first || !s->preferred)
         return false;
     for (uint32_t i = 0; i <= s->ntasks; i++)
         s->prefer_first[i] = p->first[i] - from;
@@ -24,11 +24,11 @@ static bool copy_preferences(struct trp_engine *e, struct trp_task_set *s,
         uint32_t host = trp_hosts_intern(&e->hosts, place->host, NULL);
         if (host == TRP_NONE)
             return false;
-        s->places[i].host = host;
-        s->places[i].rack = e->hosts.hosts[host].rack.n;
-        s->places[i].executor = place->executor;
-        if (s->places[i].executor != TRP_NONE &&
-            !trp_pending_add_executor(&s->lists, s->places[i].executor))
+        s->preferred[i].host = host;
+        s->preferred[i].rack = e->hosts.hosts[host].rack.n;
+        s->preferred[i].executor = place->executor;
+        if (s->preferred[i].executor != TRP_NONE &&
+            !trp_pending_add_executor(&s->lists, s->preferred[i].executor))
             return false;
     }
     s->nhosts = e->hosts.nhosts;
@@ -57,8 +57,8 @@ static bool fill_tasks(struct trp_task_set *s, const uint8_t *done)
     if (!s->prefer_first && !done && !s->stage->nparents)
         return fill_plain(s);
     for (uint32_t i = 0; i < s->ntasks; i++)
-        s->tasks[i] =
-            (struct trp_task){.attempt = TRP_NONE, .held = trp_dag_held(s->stage, i)};
+        s->tasks[i] = (struct trp_task){.attempt = TRP_NONE,
+                                        .waits_for = trp_dag_held(s->stage, i)};
     for (uint32_t i = 0; done && i < s->ntasks; i++)
         if (done[i]) {
             s->tasks[i].flags = TRP_TASK_DONE;
@@ -72,18 +72,18 @@ static bool make_records(const struct trp_engine *e, struct trp_task_set *s)
 {
     size_t n = (s->ntasks ? s->ntasks : 1) * sizeof(uint32_t);
     if (s->map && (!e->config.host_files || e->sched_alone)) {
-        s->where = malloc(n);
-        if (!s->where)
+        s->success_executor = malloc(n);
+        if (!s->success_executor)
             return false;
-        memset(s->where, 0xff, n);
+        memset(s->success_executor, 0xff, n);
     }
     if (!e->config.speculation.enabled)
         return true;
-    s->slow = trp_speculation_new();
-    s->past_first = malloc(n);
-    if (!s->slow || !s->past_first)
+    s->durations = trp_speculation_new();
+    s->past_hosts_first = malloc(n);
+    if (!s->durations || !s->past_hosts_first)
         return false;
-    memset(s->past_first, 0xff, n);
+    memset(s->past_hosts_first, 0xff, n);
     return true;
 }
 
@@ -115,16 +115,16 @@ struct trp_task_set *trp_task_set_new(struct trp_engine *e, struct trp_stage *st
     s->stage = stage;
     s->profile = trp_profiles_get(e->profiles, stage->profile);
     s->ntasks = spec->ntasks;
-    s->number = spec->attempt;
+    s->stage_attempt = spec->attempt;
     s->arrival = e->sets_made++;
     s->priority = spec->job;
     s->map = spec->map;
     s->barrier = spec->barrier;
     for (uint32_t i = 0; i < s->profile->ncustom; i++)
         s->takes_custom |= s->profile->custom[i].task > 0;
-    s->last = e->now;
+    s->locality_clock_ns = e->now;
     s->abort_at = INT64_MAX;
-    s->no_reject = true;
+    s->nothing_rejected = true;
     s->tasks = malloc((s->ntasks ? s->ntasks : 1) * sizeof(*s->tasks));
     if (!s->tasks || !make_records(e, s))
         goto no_memory;
@@ -152,18 +152,18 @@ void trp_task_set_free(struct trp_engine *e, struct trp_task_set *s)
     trp_task_set_unlist(e, s);
     trp_exclusion_not_stuck(e, s);
     if (e->pools)
-        trp_pools_remove(e->pools, &s->place);
+        trp_pools_remove(e->pools, &s->pool_place);
     prefer_unlink(e, s);
     trp_pending_free(s, &s->lists);
     trp_pending_free(s, &s->copy_lists);
-    trp_speculation_free(s->slow);
-    trp_speculation_free(s->times);
+    trp_speculation_free(s->durations);
+    trp_speculation_free(s->durations_for_end);
     trp_health_free(s->health);
-    free(s->past_first);
-    free(s->past);
-    free(s->where);
+    free(s->past_hosts_first);
+    free(s->past_hosts);
+    free(s->success_executor);
     free(s->prefer_first);
-    free(s->places);
+    free(s->preferred);
     if (!s->owner)
         free(s->tasks);
     free(s);
