@@ -10,6 +10,7 @@ macro(troupe_need name module package)
   endif()
 endmacro()
 
+troupe_need(HWLOC hwloc>=2.0 libhwloc-dev)
 troupe_need(UV libuv>=1.42 libuv1-dev)
 troupe_need(FYAML libfyaml>=0.7 libfyaml-dev)
 troupe_need(JANSSON jansson>=2.13 libjansson-dev)

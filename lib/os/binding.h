@@ -4,17 +4,11 @@
 #ifndef TRP_OS_BINDING_H
 #define TRP_OS_BINDING_H
 
-#include <sched.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 /* Binds all threads of this process, and what they start from now on, to processors as
  * the kernel numbers them: "0-3,8". Those that it may not use are left out. False:
  * errno; EINVAL: this is no such list, or it may use none of them. */
 bool trp_bind_process(const char *cpus);
-
-/* Reads such a list, as the kernel writes it; a number that `set`, of `size` bytes, has no
- * room for is left out. False: it is none. */
-bool trp_cpu_list(const char *text, cpu_set_t *set, size_t size);
 
 #endif

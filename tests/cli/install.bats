@@ -166,5 +166,5 @@ loaded() {
     run env PKG_CONFIG_LIBDIR=/nonexistent cmake -S "$TROUPE_SOURCE" -B b
     [ "$status" != 0 ]
     # cmake breaks the line
-    [[ $(tr -s ' \n' ' ' <<<"$output") == *"On Debian 12: apt-get install libuv1-dev libfyaml-dev libjansson-dev "* ]]
+    [[ $(tr -s ' \n' ' ' <<<"$output") == *"On Debian 12: apt-get install libhwloc-dev libuv1-dev libfyaml-dev libjansson-dev "* ]]
 }

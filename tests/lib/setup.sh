@@ -1,7 +1,7 @@
 # Shared by ./quickstart and ./check: packages, builds, leftovers. Sourced by bash.
 
 TROUPE_RUN_PACKAGES=(build-essential cmake ninja-build pkg-config libopenmpi-dev
-    openmpi-bin libuv1-dev libfyaml-dev libjansson-dev uthash-dev libzstd-dev
+    openmpi-bin libhwloc-dev libuv1-dev libfyaml-dev libjansson-dev uthash-dev libzstd-dev
     zlib1g-dev nettle-dev libmunge-dev libxxhash-dev)
 TROUPE_CHECK_PACKAGES=(libglib2.0-dev bats perl clang clang-format clang-tidy llvm
     libclang-rt-dev valgrind man-db shellcheck file mpich libmpich-dev

@@ -7,7 +7,7 @@
 #include "cluster/cluster.h"
 
 /* This machine (lib/cluster/local). Cores: `cores` when > 0 (may be more than there
- * are), else what affinity and cgroup limits allow; with `share` they are shared with
+ * are), else what hwloc and the cgroup limits allow; with `share` they are shared with
  * other runs of this user, where none are pretended. Memory: what the machine and
  * cgroups allow. Devices: the site's `local:`, and what its discovery scripts say, each
  * run once an executor; `site` may be NULL. Copies what it needs;

@@ -1,18 +1,21 @@
 /*
- * Processors are listed so that neighbours in the list are near in the machine too: the
- * room gives out runs.
+ * hwloc is asked once, without I/O devices (which take it long to find and belong to
+ * the site file here). Processors are listed in hwloc's logical order, so that a run of
+ * neighbours in the list is near in the machine too: the room gives out runs.
  *
  * A quota of 1.5 CPUs counts as 2 cores: rounding down would leave a third idle,
  * rounding up would slow each by as much; rounded to the nearest.
  */
 #include "cluster/local/machine.h"
 
+#include <errno.h>
+#include <hwloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "os/cgroup.h"
-#include "os/processors.h"
 
 uint32_t trp_machine_cores(uint32_t cpus, double quota)
 {
@@ -21,62 +24,87 @@ uint32_t trp_machine_cores(uint32_t cpus, double quota)
     return quota < 1.5 ? 1 : (uint32_t)(quota + 0.5);
 }
 
-/* Sockets come in order. */
-static uint32_t count_sockets(const struct trp_processor *list, uint32_t n)
+static uint32_t count_used(hwloc_topology_t topology, hwloc_obj_type_t type,
+                           hwloc_const_cpuset_t allowed)
 {
-    uint32_t count = 1;
-    for (uint32_t i = 1; i < n; i++)
-        count += list[i].socket != list[i - 1].socket;
-    return count;
+    uint32_t n = 0;
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(topology, type, o));)
+        n += hwloc_bitmap_intersects(o->cpuset, allowed) ? 1 : 0;
+    return n ? n : 1;
 }
 
-static uint32_t count_nodes(const struct trp_processor *list, uint32_t n)
+static int list_cpus(hwloc_topology_t topology, hwloc_const_cpuset_t allowed,
+                     struct trp_machine *m, trp_error *err)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = 0;
-        while (k < i && list[k].node != list[i].node)
-            k++;
-        count += k == i;
+    int total = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
+    m->cpus = calloc(total > 0 ? (size_t)total : 1, sizeof *m->cpus);
+    if (!m->cpus)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    for (hwloc_obj_t o = NULL;
+         (o = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, o));) {
+        if (hwloc_bitmap_isset(allowed, o->os_index))
+            m->cpus[m->ncpus++] = o->os_index;
     }
-    return count;
+    if (!m->ncpus)
+        return trp_error_set(err, TRP_ESYSTEM,
+                             "hwloc finds no processor that this process may use");
+    return 0;
 }
 
-static int take_processors(struct trp_machine *m, trp_error *err)
+static void read_model(hwloc_topology_t topology, struct trp_machine *m)
 {
-    struct trp_processor *list;
-    if (!trp_processors_own(&list, &m->ncpus))
-        return trp_error_set(err, TRP_ESYSTEM,
-                             "cannot tell which processors this process may use: %m");
-    m->cpus = calloc((size_t)m->ncpus + 1, sizeof *m->cpus);
-    for (uint32_t i = 0; m->cpus && i < m->ncpus; i++)
-        m->cpus[i] = list[i].number;
-    m->sockets = count_sockets(list, m->ncpus);
-    m->numa_nodes = count_nodes(list, m->ncpus);
-    free(list);
-    return m->cpus ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+    hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+    const char *model =
+        package ? hwloc_obj_get_info_by_name(package, "CPUModel") : NULL;
+    snprintf(m->model, sizeof m->model, "%s", model ? model : "");
 }
 
 /* Of the nodes that this process may use. Of all nodes the kernel's own total: a
  * virtual machine that is given memory as it is touched has less in its nodes, for now.
  */
-static int64_t memory_mib(void)
+static int64_t memory_mib(hwloc_topology_t topology)
 {
-    int64_t part = trp_processors_memory_mib("");
+    int64_t nodes = (int64_t)(hwloc_get_root_obj(topology)->total_memory >> 20);
     int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1 << 20);
-    return part > 0 ? part : all;
+    bool part = !hwloc_bitmap_isequal(hwloc_topology_get_allowed_nodeset(topology),
+                                      hwloc_topology_get_complete_nodeset(topology));
+    return part && nodes > 0 ? nodes : all;
+}
+
+static int read_topology(hwloc_topology_t topology, hwloc_cpuset_t allowed,
+                         struct trp_machine *m, trp_error *err)
+{
+    if (hwloc_topology_load(topology) < 0)
+        return trp_error_set(err, TRP_ESYSTEM, "hwloc cannot read this machine: %m");
+    if (hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS) < 0)
+        hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(topology));
+    hwloc_bitmap_and(allowed, allowed, hwloc_topology_get_allowed_cpuset(topology));
+    int code = list_cpus(topology, allowed, m, err);
+    if (code < 0)
+        return code;
+    m->sockets = count_used(topology, HWLOC_OBJ_PACKAGE, allowed);
+    m->numa_nodes = count_used(topology, HWLOC_OBJ_NUMANODE, allowed);
+    m->memory_mib = memory_mib(topology);
+    read_model(topology, m);
+    return 0;
 }
 
 int trp_machine_look(struct trp_machine *ret, trp_error *err)
 {
     struct trp_machine m = {0};
-    int code = take_processors(&m, err);
+    hwloc_topology_t topology;
+    hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
+    if (!allowed || hwloc_topology_init(&topology) < 0) {
+        hwloc_bitmap_free(allowed);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    int code = read_topology(topology, allowed, &m, err);
+    hwloc_topology_destroy(topology);
+    hwloc_bitmap_free(allowed);
     if (code < 0) {
         trp_machine_free(&m);
         return code;
     }
-    m.memory_mib = memory_mib();
-    trp_processors_model("", m.model, sizeof m.model);
     if (gethostname(m.host, sizeof m.host - 1) < 0)
         strcpy(m.host, "localhost");
     struct trp_cgroup_limits limits;

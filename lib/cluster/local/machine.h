@@ -20,7 +20,7 @@ struct trp_machine {
     int64_t memory_mib;
 };
 
-/* TRP_ESYSTEM when the kernel does not tell, TRP_ENOMEM. Free with trp_machine_free. */
+/* TRP_ESYSTEM when hwloc cannot look, TRP_ENOMEM. Free with trp_machine_free. */
 int trp_machine_look(struct trp_machine *ret, trp_error *err);
 void trp_machine_free(struct trp_machine *m);
 
