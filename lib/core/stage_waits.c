@@ -332,7 +332,7 @@ static bool explain_end(struct question *q, const struct trp_task_set *s)
 
 static void explain_slots(struct question *q, const struct trp_task_set *s)
 {
-    uint32_t task = trp_exclusion_next(s);
+    uint32_t task = s->health ? trp_exclusion_next(s) : TRP_NONE;
     struct look l;
     look_around(q->e, s, task, &l);
     if (l.out && l.out == l.live)

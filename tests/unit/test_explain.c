@@ -366,6 +366,28 @@ static void slots_that_no_limit_keeps_scarce_are_just_taken(void)
     world_free(&w);
 }
 
+/* It is asked ten times a second: it does not go through tasks that have run. */
+static void what_has_run_is_not_looked_through(void)
+{
+    enum { RAN = 200000, CALLS = 2000 };
+    struct trp_engine_config c = plain(1);
+    struct trp_stage_spec s = stage("a", 2 * RAN);
+    struct world w;
+    start(&w, &c, 1);
+    w.unchecked = true;
+    world_submit(&w, &s, 1);
+    for (uint32_t i = 0; i < RAN; i++)
+        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
+                  TRP_END_SUCCESS, 0, SECOND);
+    int64_t began = g_get_monotonic_time();
+    for (int i = 0; i < CALLS; i++)
+        IS(&w, 0, "limits");
+    int64_t took = g_get_monotonic_time() - began;
+    g_test_message("%" G_GINT64_FORMAT " us for %d calls", took, (int)CALLS);
+    g_assert_cmpint(took, <, 200000);
+    world_free(&w);
+}
+
 static void tasks_of_parents_are_waited_for(void)
 {
     struct trp_engine_config c = plain(2);
@@ -417,6 +439,7 @@ int main(int argc, char **argv)
     ADD(a_request_is_told_with_what_it_needs);
     ADD(a_start_that_fails_is_told);
     ADD(slots_that_no_limit_keeps_scarce_are_just_taken);
+    ADD(what_has_run_is_not_looked_through);
     ADD(tasks_of_parents_are_waited_for);
     ADD(the_room_of_a_gang_is_told);
     return g_test_run();
