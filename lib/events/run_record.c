@@ -347,6 +347,17 @@ static int on_executor_added(struct trp_record_reader *r, const json_t *event)
 }
 
 /* A decommissioned one is told with its reason, too. */
+/* It is not there, so that it is not in the record. */
+static int on_executor_wanted(struct trp_record_reader *r, const json_t *event)
+{
+    uint32_t id;
+    trp_record_at(r, event, "Timestamp");
+    return trp_record_executor(json_object_get(event, "Executor ID"), &id) &&
+                   id != TRP_NONE
+               ? 0
+               : TRP_EINVAL;
+}
+
 static int on_executor_removed(struct trp_record_reader *r, const json_t *event)
 {
     const char *why = json_string_value(json_object_get(event, "Removed Reason"));
@@ -441,6 +452,15 @@ static int on_slurm_job(struct trp_record_reader *r, const json_t *event)
 }
 
 /* One that has never begun is not in the record. */
+static int on_slurm_queued(struct trp_record_reader *r, const json_t *event)
+{
+    uint32_t job;
+    trp_record_at(r, event, "Timestamp");
+    return trp_record_id(json_object_get(event, "Job ID"), TRP_NONE, &job) && job
+               ? 0
+               : TRP_EINVAL;
+}
+
 static int on_slurm_ended(struct trp_record_reader *r, const json_t *event)
 {
     uint32_t job;
@@ -544,12 +564,12 @@ static const struct {
     {"TroupeOutputsMoved",                on_moved              },
     {"TroupeSlurmCosts",                  on_costs              },
     {"TroupeSlurmJob",                    on_slurm_job          },
-    {"TroupeSlurmJobQueued",              on_time               },
+    {"TroupeSlurmJobQueued",              on_slurm_queued       },
     {"TroupeSlurmJobEnded",               on_slurm_ended        },
     {"TroupeSlurmStep",                   on_slurm_step         },
-    {"TroupeExecutorAsked",               on_time               },
+    {"TroupeExecutorAsked",               on_executor_wanted    },
     {"TroupeStageWaits",                  on_time               },
-    {"TroupeExecutorDropped",             on_time               },
+    {"TroupeExecutorDropped",             on_executor_wanted    },
     {"TroupeMessage",                     on_time               },
 };
 

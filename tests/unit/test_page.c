@@ -659,6 +659,15 @@ static void any_log_is_read_or_refused(void)
         "{\"Event\":\"TroupeTaskSummary\",\"Stage ID\":0,\"Executors\":{\"44\":{}}}",
         "{\"Event\":\"TroupeMessage\"}",
         "{\"Event\":\"TroupeExecutorAsked\",\"Executor ID\":\"13\"}",
+        "{\"Event\":\"TroupeExecutorAsked\"}",
+        "{\"Event\":\"TroupeExecutorDropped\",\"Executor ID\":\"driver\"}",
+        "{\"Event\":\"TroupeStageWaits\"}",
+        "{\"Event\":\"TroupeStageWaits\",\"Stage ID\":0,\"Reason\":\"boredom\"}",
+        "{\"Event\":\"TroupeStageWaits\",\"Stage ID\":0,\"Reason\":\"limits\","
+        "\"Timestamp\":9000000000000}",
+        "{\"Event\":\"TroupeSlurmJobQueued\"}",
+        "{\"Event\":\"TroupeSlurmJobEnded\",\"Job ID\":0}",
+        "{\"Event\":\"TroupeSlurmJobEnded\",\"Job ID\":5}",
         "{\"Event\":\"TroupeSlurmStep\",\"Job ID\":1,\"Step Name\":\"x\",\"Executor "
         "ID\":\"driver\"}",
         "{\"Event\":\"SparkListenerStageCompleted\",\"Stage Info\":{\"Stage ID\":99}}"};
@@ -667,7 +676,7 @@ static void any_log_is_read_or_refused(void)
         struct trp_buf b = {0};
         trp_error err;
         begin(w, 0, 2);
-        stage(w, 0, "s", 1, "7,0", 0);
+        stage(w, 0, "s", UINT32_MAX - 1, "7,0", 0);
         SAY(w, "%s", lines[i]);
         end(w, 100);
         fclose(w->log);

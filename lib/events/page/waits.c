@@ -205,8 +205,12 @@ static void wait_until(struct sweep *s, uint32_t stage, int64_t at)
 /* So many tasks have waited so long. */
 static void add_wait(struct sweep *s, uint32_t stage, int64_t tasks)
 {
-    for (int i = 0; i < TRP_PAGE_WAITS; i++)
-        s->ret[stage].ms[i] += tasks * s->stages[stage].wait[i];
+    for (int i = 0; i < TRP_PAGE_WAITS; i++) {
+        int64_t *sum = &s->ret[stage].ms[i], all;
+        if (__builtin_mul_overflow(tasks, s->stages[stage].wait[i], &all) ||
+            __builtin_add_overflow(*sum, all, sum))
+            *sum = INT64_MAX; /* a log may be anything */
+    }
 }
 
 static void on_stage(struct sweep *s, const struct change *c)
