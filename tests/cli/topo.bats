@@ -1,4 +1,5 @@
 # troupe topo: this machine as executors see it.
+bats_require_minimum_version 1.5.0
 load common
 
 @test "this machine has cores and memory" {
@@ -17,6 +18,10 @@ load common
     [ "$(taskset -c "$first" "$TROUPE_BUILD/bin/troupe" topo --json |
         json '$$d{racks}[0]{hosts}[0]{cores}')" = 1 ]
     [ "$(troupe topo --local=77 --json | json '$$d{racks}[0]{hosts}[0]{cores}')" = 77 ]
+}
+
+@test "no plugin of hwloc is loaded for it" {
+    run ! grep /hwloc_ <(LD_DEBUG=files troupe topo 2>&1)
 }
 
 @test "devices are those that the site file declares" {
