@@ -8,12 +8,15 @@
  *                                 back, N times (p50_us)
  *     bare line N PROGRAM         posix_spawn of PROGRAM to the first byte that it
  *                                 prints, N times (p50_ms)
+ *     bare time PROGRAM ARG…      runs it (seconds), and the most memory that it, or a
+ *                                 process below it, had resident (peak_kib)
  */
 #include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,13 +31,18 @@ static void fail(const char *what)
     exit(4);
 }
 
+static void start_words(char *const *words)
+{
+    pid_t pid;
+    errno = posix_spawnp(&pid, words[0], NULL, NULL, words, environ);
+    if (errno)
+        fail(words[0]);
+}
+
 static void start(char *program)
 {
     char *const words[] = {program, NULL};
-    pid_t pid;
-    errno = posix_spawn(&pid, program, NULL, NULL, words, environ);
-    if (errno)
-        fail(program);
+    start_words(words);
 }
 
 static void wait_one(void)
@@ -126,6 +134,18 @@ static void run_lines(uint32_t n, char *program)
     free(ms);
 }
 
+static void run_timed(char *const *words)
+{
+    struct rusage usage;
+    int64_t begin = trp_bench_now();
+    start_words(words);
+    wait_one();
+    trp_bench_print("seconds", (double)(trp_bench_now() - begin) / 1e9);
+    if (getrusage(RUSAGE_CHILDREN, &usage) < 0)
+        fail("getrusage");
+    trp_bench_print("peak_kib", (double)usage.ru_maxrss);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "exec") == 0) {
@@ -141,8 +161,13 @@ int main(int argc, char **argv)
         run_lines(trp_bench_number("N", argv[2], 1000), argv[3]);
         return 0;
     }
+    if (argc > 2 && strcmp(argv[1], "time") == 0) {
+        run_timed(argv + 2);
+        return 0;
+    }
     fprintf(stderr, "usage: bare exec N SLOTS PROGRAM\n"
                     "       bare line N PROGRAM\n"
+                    "       bare time PROGRAM ARG…\n"
                     "       bare wake N\n");
     return 2;
 }
