@@ -60,6 +60,14 @@ has_rows() {
         grep -cv ':guard|\||RUNNING')" = "$2" ]
 }
 
+# await_rows RUN N: Slurm's accounting is a few seconds late.
+await_rows() {
+    wait_until 20 has_rows "$1" "$2" || {
+        on head sacct -n -P -a --format=JobID,JobName,State
+        return 1
+    }
+}
+
 report() {
     as alice head "$TROUPE" report "$@"
 }
@@ -82,7 +90,7 @@ of_json() {
 }
 
 @test "sacct and squeue show run, profile and stage of each step and job" {
-    wait_until 20 has_rows acct 4
+    await_rows acct 4
     cd "$weather"
     run -0 on head sacct -n -P -a --format=JobName
     grep -qx 'acct:small.[01]' <<<"$output"
@@ -119,7 +127,7 @@ columns() {
 }
 
 @test "report --sacct has Slurm's figures beside ours, and they are the same" {
-    wait_until 20 has_rows acct 4
+    await_rows acct 4
     cd "$weather"
     run -0 report --sacct
     [[ "$output" =~ "Slurm's accounting of jobs "[0-9]+", "[0-9]+" (additional)" ]]
@@ -161,7 +169,7 @@ END
     submitted alice -N1 -n1 -c3 --mem=2000 --run-name ends --keep-going
     grep '"Troupe Reason":"exit status 3"' troupe-runs/ends/events.jsonl
     grep '"Troupe Reason":"killed for memory' troupe-runs/ends/events.jsonl
-    wait_until 20 has_rows ends 2
+    await_rows ends 2
     run -0 --separate-stderr report --sacct --json ends
     echo "$output" >report.json
     # shellcheck disable=SC2016 # the words of Perl
