@@ -144,12 +144,14 @@ static json_t *ms_or_null(int64_t ns)
 static json_t *jobs(const struct trp_run_record *r)
 {
     json_t *list = json_array();
-    for (const struct trp_run_job *j = r->jobs; j < r->jobs + r->njobs; j++)
+    for (uint32_t i = 0; i < r->njobs; i++) {
+        const struct trp_run_job *j = &r->jobs[i];
         json_array_append_new(
             list,
             json_pack("{s:I, s:b, s:o, s:o, s:o}", "job", (json_int_t)j->id, "further",
                       j->additional, "submitted", ms_or_null(j->asked), "started",
                       ms_or_null(j->began), "ended", ms_or_null(j->ended)));
+    }
     return list;
 }
 

@@ -577,10 +577,12 @@ static int hand_on(const struct trp_record_reader *r, const char *word,
                    const json_t *event)
 {
     int rc = 0;
-    for (const struct trp_run_listener *l = r->also; l < r->also + r->nalso; l++)
+    for (size_t k = 0; k < r->nalso; k++) {
+        const struct trp_run_listener *l = &r->also[k];
         for (size_t i = 0; i < l->nkinds && rc == 0; i++)
             if (strcmp(word, l->kinds[i].word) == 0)
                 rc = l->kinds[i].take(l->context, event);
+    }
     return rc;
 }
 
