@@ -189,6 +189,17 @@ static void put_stage(struct writer *w, uint32_t place, uint32_t in_report,
     TRP_JSON(b, "}");
 }
 
+/* In the order of each stage's. */
+static void put_wait_names(struct trp_buf *b)
+{
+    TRP_JSON(b, ",\"wait_names\":[");
+    for (int i = 0; i < TRP_PAGE_WAITS; i++) {
+        trp_json_comma(b);
+        trp_json_text(b, trp_page_wait_name(i));
+    }
+    TRP_JSON(b, "]");
+}
+
 static uint32_t place_in_report(const struct trp_statistics *s, uint32_t id)
 {
     uint32_t n = 0;
@@ -392,6 +403,7 @@ int trp_page_json(const struct trp_page_facts *f, const struct trp_run_records *
     if (rc == 0) {
         put_head(&w, live);
         put_profiles(&w);
+        put_wait_names(b);
         put_stages(&w);
         put_jobs(&w);
         put_failures(&w);

@@ -81,9 +81,12 @@ for (const s of STAGES) {
 const stageColor = s => COLORS[theme()][colorOf.get(FOLDED ? s.stem : s.name) % 12];
 const profileColor = p => p === null ? 'gray' : COLORS[theme()][(p * 5 + 3) % 12];
 const profileName = p => p === null || p === undefined ? '?' : PAGE.profiles[p].name;
-const WAITS = ['a slot was free', 'executor starting', 'in Slurm’s queue', 'executor asked for', 'all slots taken', 'a nearer slot', 'executors excluded',
-  'max_running', 'limits of executors', 'all slots of a barrier', 'room for a gang', 'tasks of its parents', 'the run’s end'];
-const WAIT_KEYS = ['free_slot', 'starting', 'queued', 'asked', 'slots', 'locality', 'excluded', 'max_running', 'limits', 'barrier', 'gang', 'parents', 'end'];
+// What tasks wait for, in the order of PAGE.wait_names.
+const WAITS = PAGE.wait_names.map(name => ({
+  free_slot: 'a slot was free', starting: 'executor starting', queued: 'in Slurm’s queue', asked: 'executor asked for', slots: 'all slots taken',
+  locality: 'a nearer slot', excluded: 'executors excluded', limits: 'limits of executors', barrier: 'all slots of a barrier', gang: 'room for a gang',
+  parents: 'tasks of its parents', end: 'the run’s end',
+})[name] || name);
 const LEVELS = ['process', 'node', 'no preference', 'rack', 'any'];
 const ENDS = ['running', 'succeeded', 'failed', 'killed', 'lost'];
 

@@ -50,7 +50,7 @@ function drawWaits() {
       s.waits.forEach((ms, i) => {
         const w = 400 * ms / most;
         if (ms) box.append(svg('rect', {x, y: 0, width: Math.max(w - .5, .5), height: 14, fill: waitColors()[i], 'data-value': JSON.stringify(ms / 1000),
-          'data-key': s.members ? null : `stages.${s.start}.${PAGE.stages[s.place].report}.waits.${WAIT_KEYS[i]}`}, svg('title', {}, `${WAITS[i]}: ${time(ms)}`)));
+          'data-key': s.members ? null : `stages.${s.start}.${PAGE.stages[s.place].report}.waits.${PAGE.wait_names[i]}`}, svg('title', {}, `${WAITS[i]}: ${time(ms)}`)));
         x += w;
       });
       return box;
