@@ -269,8 +269,8 @@ static int replace_guard(struct trp_watch *w, trp_error *err)
     return start_guard(w, w->driver, err);
 }
 
-/* The guard is killed, should it still be there. Its children are ours from here on. */
-static void await_guard(struct trp_watch *w)
+/* Kills the guard, should it still be there. Its children are ours from here on. */
+static void reap_guard(struct trp_watch *w)
 {
     if (w->guard_pid)
         kill(w->guard_pid, SIGKILL);
@@ -286,7 +286,7 @@ static void on_guard_lost(struct trp_watch *w)
     trp_error err;
     close(w->guard);
     w->guard = -1;
-    await_guard(w);
+    reap_guard(w);
     reap(w);
     if (w->listen >= 0 && !w->over)
         on_connection(w); /* it may just have come */
@@ -385,7 +385,7 @@ static bool end_guard(struct trp_watch *w)
         }
     }
     bool in_order = w->guard < 0;
-    await_guard(w);
+    reap_guard(w);
     return in_order && w->guard_status == 0;
 }
 
