@@ -17,22 +17,13 @@ json() {
 
 tm() { tmux -S "$BATS_TEST_TMPDIR/tmux" -f /dev/null -u "$@"; }
 
-# terminal COLUMNS ROWS COMMAND…: runs it in a terminal of that size, by a shell that notes
-# how the terminal was before and after, and then waits.
+# terminal COLUMNS ROWS COMMAND…: runs it in a terminal of that size (tests/lib/in_terminal).
 terminal() {
     local columns=$1 rows=$2
     shift 2
-    cat >shell.sh <<'S'
-stty -g >before
-"$@"
-echo $? >status
-stty -g >after
-echo SHELL
-cat
-S
     rm -f before after status
     LC_ALL=C.UTF-8 tm new-session -d -x "$columns" -y "$rows" \
-        "LC_ALL=${locale:-C.UTF-8} sh shell.sh $*"
+        "LC_ALL=${locale:-C.UTF-8} $BATS_TEST_DIRNAME/../lib/in_terminal $*"
 }
 
 shown() { tm capture-pane -p "$@"; }

@@ -92,20 +92,12 @@ tm() { as alice head tmux -S "$PWD/terminal" -f /dev/null -u "$@"; }
 shown() { tm capture-pane -p; }
 sees() { shown | grep -qE -- "$1"; }
 
-# terminal COLUMNS ROWS COMMAND…: a shell that notes how the terminal was before and after.
+# terminal COLUMNS ROWS COMMAND…: runs it in a terminal of that size (tests/lib/in_terminal).
 terminal() {
     local columns=$1 rows=$2
     shift 2
-    cat >shell.sh <<'S'
-stty -g >before
-"$@"
-echo $? >status
-stty -g >after
-echo SHELL
-cat
-S
     as alice head rm -f before after status
-    tm new-session -d -x "$columns" -y "$rows" "LC_ALL=C.UTF-8 sh shell.sh $*"
+    tm new-session -d -x "$columns" -y "$rows" "LC_ALL=C.UTF-8 $BATS_TEST_DIRNAME/../lib/in_terminal $*"
 }
 
 @test "troupe top on a login node's terminal: stages, executors, jobs; keys, signals, and a step that hangs" {

@@ -97,17 +97,23 @@ static void a_minimum_is_not_kept(void)
     world_free(&w);
 }
 
-/* One of two came: it goes, and both are asked for again. */
-static void a_barrier_stage_gives_back_what_is_too_little(void)
+/* A barrier stage of two, of whose executors the first has its room. */
+static void start_barrier(struct world *w)
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec s = stage("a", 2);
-    struct world w;
     s.barrier = true;
-    start(&w, &c);
-    w.manual = true;
-    world_submit(&w, &s, 1);
-    grant(&w, 0);
+    start(w, &c);
+    w->manual = true;
+    world_submit(w, &s, 1);
+    grant(w, 0);
+}
+
+/* One of two came: it goes, and both are asked for again. */
+static void a_barrier_stage_gives_back_what_is_too_little(void)
+{
+    struct world w;
+    start_barrier(&w);
     world_come(&w, 0);
     world_time(&w, w.now + 5 * SECOND);
     g_assert_cmpuint(w.releases, ==, 0);
@@ -124,14 +130,8 @@ static void a_barrier_stage_gives_back_what_is_too_little(void)
 
 static void not_while_the_others_are_coming(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 2);
     struct world w;
-    s.barrier = true;
-    start(&w, &c);
-    w.manual = true;
-    world_submit(&w, &s, 1);
-    grant(&w, 0);
+    start_barrier(&w);
     grant(&w, 1);
     world_come(&w, 0);
     contend(&w, true);
