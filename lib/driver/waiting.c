@@ -5,9 +5,10 @@
  *
  * The event log also has, as a word, what each stage's tasks wait for whenever that
  * changes, for the page of the run. Tasks come and go much faster than anybody wants to
- * know, so it is not looked at when they do: a look every 100 ms, of a millisecond at
- * most (the next one goes on there), and none when the engine has not stepped since. A
- * stage has a line in 100 ms, and in a thousandth of its age, at most: 8,000 a day.
+ * know, so nothing is looked at when they do. There is a look every 100 ms, and none if
+ * the engine has not stepped since. A look takes a millisecond at most; the next one goes
+ * on where it stopped. A stage gets at most one line in 100 ms, and at most one in a
+ * thousandth of its age: 8,000 in its first day.
  */
 #include <stdio.h>
 #include <string.h>

@@ -3,11 +3,11 @@
  * gang has its cores locked (os/core_locks.h) for as long as it has its share of the
  * ledger.
  *
- * Whose first request would have room, but for others, gets itself a place in the queue
- * of the machine, and keeps it until nothing of it waits so. Who is not the first there
- * takes nothing, even if it is free; the first takes what it wants as it comes free, a
- * gang all at once. Others, while they have any cores, are told that these are wanted
- * (`contended`): the engine then gives back executors that are idle.
+ * A run waits if its first request would have room without the cores of others. It then
+ * takes a place in the machine's queue, and keeps it until no request waits for that
+ * reason. Only the first run of the queue takes cores, as they come free, and all of a
+ * gang's at once; the others take none, even if some are free. A run that has cores and
+ * is not the first is `contended`: its engine gives back executors that are idle.
  *
  * All this is looked at every LOOK_MS, as long as the run has shared cores, or waits for
  * some: one call into the kernel. Nobody is woken, nobody has to answer. A run that is
