@@ -20,6 +20,8 @@ char **trp_mpirun_argv(const char *ompi_server, const char *const *program)
     static const char *const flags[] = {
         "mpirun", "-np", "1", "--bind-to", "none", "--oversubscribe", "--mca", "ras",
         "^slurm", "--mca", "plm", "isolated",
+        /* Messages go over TCP alone (docs/decisions/0074). */
+        "--mca", "pml", "ob1", "--mca", "btl", "self,tcp",
         /* How long an accept asks for an executor that has died meanwhile. */
         "--mca", "pmix_server_max_wait", "3",
         /* Else mpirun waits 1 s twice after a rank that fails. */

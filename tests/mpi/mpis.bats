@@ -40,6 +40,17 @@ static() {
     readelf -d "$TROUPE_BUILD/lib/troupe/mpi-openmpi.so" | grep -q 'NEEDED.*libmpi\.so'
 }
 
+@test "messages over MPI go over TCP; no other network is looked for" {
+    echo '{troupe: 1, stages: [{name: s, run: "true"}]}' >p.yaml
+    LD_DEBUG=files LD_DEBUG_OUTPUT=$PWD/loaded troupe run --run-name r --quiet p.yaml
+    events r | grep -q 'messages travel over MPI' || skip "messages go over sockets here"
+    # Driver and executor.
+    grep -l 'init: .*/mca_btl_tcp\.so' loaded.* >ranks
+    [ "$(wc -l <ranks)" -ge 2 ]
+    xargs grep -h 'init: ' <ranks >began
+    run ! grep -E '/(mca_(btl_(sm|vader|openib|ofi)|pml_(cm|ucx)|mtl_.*)\.so|libpsm|libucp)' began
+}
+
 @test "a gang is started by the mpirun of the MPI that its program is linked with" {
     both
     cat >p.yaml <<'Y'
