@@ -49,7 +49,6 @@ enum {
     ALONE_MS = 10000,  /* for mpirun to start the driver, or to end after it */
     LINGER_MS = 4000,
     ORPHAN_MS = 6000,
-    SERVER_END_MS = 300,
     END_MS = 3000,
     LOOK_MS = 10,
     TELL_MS = 2000,
@@ -333,12 +332,6 @@ static void tell_wait(void *context)
 
 static void end_all(struct guard *g)
 {
-    if (g->server) {
-        int64_t end = trp_clock_ms() + SERVER_END_MS;
-        kill(g->server, SIGTERM);
-        while (g->server && trp_clock_ms() < end)
-            wait_ms(g, LOOK_MS);
-    }
     if (g->config->adopts && g->orphan && g->driver)
         end_adopted(g);
     trp_guard_end_descendants(NULL, 0, g->config->helper, END_MS);
