@@ -199,7 +199,7 @@ static void explain_excluded(struct question *q, const struct trp_task_set *s,
         append_reason(q, ", and so are the %u others", l->out - 1);
     if (s->class->requested)
         append_reason(q, "; another executor is asked for");
-    if (s->abort_at != INT64_MAX)
+    if (s->abort_at != INT64_MAX && !trp_exclusion_awaits(q->e, s))
         append_reason(q, "; given up in %.0f s", seconds_until(q, s->abort_at));
 }
 

@@ -1,5 +1,5 @@
 /* Tasks that are given up, and what comes after them: tolerate, keep_going, after … each;
- * stages that are checked.
+ * stages that are checked, and such that may run nowhere.
  */
 #include "conf/options.h"
 #include "engine_world.h"
@@ -322,6 +322,67 @@ static void a_run_that_ends_does_not_wait_for_a_check(void)
     world_free(&w);
 }
 
+static const char *on_one_host(uint32_t executor)
+{
+    (void)executor;
+    return "h";
+}
+
+/* Its only executor is excluded for its task, and let go for another. */
+static void start_excluded(struct world *w)
+{
+    struct trp_engine_config c;
+    struct trp_stage_spec s = stage("a", 1, NULL, 0);
+    trp_options_engine_config(NULL, &c);
+    c.max_executors = 1;
+    c.queue_ahead_ns = 0;
+    c.exclusion.enabled = true;
+    world_init(w, NULL);
+    world_start(w, &c);
+    w->manual = true;
+    w->host_of = on_one_host;
+    world_submit(w, &s, 1);
+    world_come(w, 0);
+    world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id, TRP_END_EXIT,
+              1, SECOND);
+    g_assert_cmpuint(w->attempts->len, ==, 0);
+    g_assert_cmpuint(w->releases, ==, 1);
+    world_lose(w, 0, TRP_LOSS_RELEASED);
+}
+
+static void what_is_excluded_everywhere_waits_for_room_elsewhere(void)
+{
+    struct world w;
+    start_excluded(&w);
+    for (int i = 0; i < 5; i++)
+        world_time(&w, w.now + 120 * SECOND);
+    g_assert_cmpuint(w.ended->len, ==, 0);
+    w.host_of = NULL;
+    world_come(&w, 1);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_run_out(&w, SECOND);
+    ended(&w, 0, TRP_OUTCOME_SUCCEEDED, "");
+    world_free(&w);
+}
+
+static void and_is_given_up_when_another_has_come_in_vain(void)
+{
+    struct world w;
+    start_excluded(&w);
+    world_time(&w, w.now + 200 * SECOND);
+    world_come(&w, 1);
+    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
+              1, SECOND); /* two attempts on a host exclude it */
+    world_lose(&w, 1, TRP_LOSS_RELEASED);
+    world_come(&w, 2);
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    world_time(&w, w.now + 119 * SECOND);
+    g_assert_cmpuint(w.ended->len, ==, 0);
+    world_time(&w, w.now + SECOND);
+    ended(&w, 0, TRP_OUTCOME_FAILED, "Aborting TaskSet 0.0 because task 0 cannot run");
+    world_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -336,5 +397,7 @@ int main(int argc, char **argv)
     ADD(what_is_done_is_not_skipped);
     ADD(a_stage_that_is_checked_ends_when_it_was);
     ADD(a_run_that_ends_does_not_wait_for_a_check);
+    ADD(what_is_excluded_everywhere_waits_for_room_elsewhere);
+    ADD(and_is_given_up_when_another_has_come_in_vain);
     return g_test_run();
 }

@@ -132,6 +132,7 @@ void trp_exclusion_expire(struct trp_engine *e)
 static void stick(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
 {
     s->abort_at = e->now + e->config.exclusion.unschedulable_ns;
+    s->abort_after = s->class->came;
     s->abort_task = task;
     s->stuck_next = e->stuck;
     e->stuck = s;
@@ -261,11 +262,20 @@ int64_t trp_exclusion_due(const struct trp_engine *e)
     return due;
 }
 
+bool trp_exclusion_awaits(const struct trp_engine *e, const struct trp_task_set *s)
+{
+    return !e->sched_alone && s->class->requested && s->class->came == s->abort_after;
+}
+
 void trp_exclusion_time(struct trp_engine *e)
 {
     for (struct trp_task_set *s = e->stuck, *next; s; s = next) {
         next = s->stuck_next;
-        if (s->abort_at <= e->now)
+        if (s->abort_at > e->now)
+            continue;
+        if (trp_exclusion_awaits(e, s))
+            s->abort_at = e->now + e->config.exclusion.unschedulable_ns;
+        else
             abort_unschedulable(e, s, s->abort_task);
     }
     if (!e->tracker || e->sched_alone || e->now < trp_health_next_expiry(e->tracker))

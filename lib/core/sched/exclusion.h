@@ -25,6 +25,9 @@ void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_set *s,
 /* Something was launched: nobody is stuck. */
 void trp_exclusion_none_stuck(struct trp_engine *e);
 void trp_exclusion_not_stuck(struct trp_engine *e, struct trp_task_set *s);
+/* Of a set that can run nowhere: another executor is requested, and none has come since.
+ * It is not given up: that there is no room now is no failure. */
+bool trp_exclusion_awaits(const struct trp_engine *e, const struct trp_task_set *s);
 int64_t trp_exclusion_due(const struct trp_engine *e);
 void trp_exclusion_time(struct trp_engine *e); /* timers that are due */
 

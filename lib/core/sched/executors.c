@@ -186,6 +186,7 @@ int trp_executor_live(struct trp_engine *e, struct trp_executor *x,
     x->came = true;
     requested_no_more(e, x);
     c->live++;
+    c->came++;
     c->idle++;
     e->live++;
     trp_supply_live(e, x);
@@ -263,6 +264,7 @@ void trp_executor_relabel(struct trp_engine *e, struct trp_executor *x,
     x->class = to->profile.n;
     x->stranger = 0;
     to->live++;
+    to->came++;
     to->idle++;
     trp_supply_moved(e, x, from);
     trp_executor_set_free(e, x);

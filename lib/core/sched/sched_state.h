@@ -130,6 +130,7 @@ struct trp_class {
     int64_t keep_due;              /* … when those behind get some all the same */
     bool keep_over;                /* in the round in which they do */
     uint32_t live, requested, idle;
+    uint32_t came;    /* executors that have come, so far */
     uint32_t granted; /* of the requested ones: those that have their room */
     uint32_t sets;    /* submitted and not ended, gangs not counted */
     bool set_ended;   /* since executors were last no more than what is wanted */
@@ -276,8 +277,9 @@ struct trp_task_set {
     struct trp_past_host *past_hosts;
     uint32_t npast_hosts, past_hosts_cap;
     struct trp_health *health; /* failures; NULL: none */
-    int64_t abort_at;          /* nothing can run a task of it: given up then */
+    int64_t abort_at;          /* nothing can run a task of it: given up then … */
     uint32_t abort_task;
+    uint32_t abort_after; /* … unless no executor has come since (its class's `came`) */
     struct trp_task_set *stuck_next; /* sets with an abort_at */
     uint64_t result_bytes;
     uint32_t ramp; /* its name among the targets */
