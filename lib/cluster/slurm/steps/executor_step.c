@@ -389,30 +389,52 @@ static char *make_entry(const struct trp_slurm_executor *e, trp_error *err)
                               err);
 }
 
+/* A pipe for what srun writes, of which it has the other end as well: so the pipe
+ * outlives its reader. The srun of 26.05 kills its step, at once, when it cannot write
+ * what that says at its end, of a driver that is gone. Without one, uv_spawn makes the
+ * usual pipe, or says why not. */
+static void add_output(uv_pipe_t *reader, uv_stdio_container_t *writes,
+                       uv_stdio_container_t *holds)
+{
+    uv_file ends[2];
+    if (uv_pipe(ends, UV_NONBLOCK_PIPE, 0) < 0)
+        return;
+    uv_pipe_open(reader, ends[0]);
+    *holds = (uv_stdio_container_t){.flags = UV_INHERIT_FD, .data.fd = ends[0]};
+    *writes = (uv_stdio_container_t){.flags = UV_INHERIT_FD, .data.fd = ends[1]};
+}
+
 static int spawn(struct trp_slurm_executor *e, char **argv, char **env)
 {
     uv_loop_t *loop = e->slurm->loop;
     uv_stdio_container_t stdio[] = {
         {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
-         .data.stream = (uv_stream_t *)&e->in    },
+         .data.stream = (uv_stream_t *)&e->in},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
-         .data.stream = (uv_stream_t *)&e->out   },
+         .data.stream = (uv_stream_t *)&e->out},
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
          .data.stream = (uv_stream_t *)&e->errors},
+        {.flags = UV_IGNORE},
+        {.flags = UV_IGNORE                                         },
     };
     uv_process_options_t options = {.exit_cb = on_srun_exit,
                                     .file = argv[0],
                                     .args = argv,
                                     .env = env,
                                     .flags = UV_PROCESS_DETACHED, /* setsid */
-                                    .stdio_count = 3,
+                                    .stdio_count = sizeof stdio / sizeof *stdio,
                                     .stdio = stdio};
     uv_pipe_init(loop, &e->in, 0);
     uv_pipe_init(loop, &e->out, 0);
     uv_pipe_init(loop, &e->errors, 0);
     uv_timer_init(loop, &e->timer);
     e->process.data = e->in.data = e->out.data = e->errors.data = e->timer.data = e;
+    add_output(&e->out, &stdio[1], &stdio[3]);
+    add_output(&e->errors, &stdio[2], &stdio[4]);
     int code = uv_spawn(loop, &e->process, &options);
+    for (int i = 1; i <= 2; i++)
+        if (stdio[i].flags == UV_INHERIT_FD)
+            close(stdio[i].data.fd);
     e->handles = 5;
     e->slurm->handles += 5;
     if (code == 0) {

@@ -51,6 +51,8 @@ enum {
     TERM_MS = 5000,
     LOOK_MS = 20,
     CONNECT_MS = 3000,
+    DYING_MS = 1000,
+    HANG_UP_MS = 100,
     LIST_MAX = 1024, /* a line has room for it */
 };
 
@@ -412,21 +414,29 @@ static enum answer answer_of(const char *host, const char *port)
 }
 
 /* What comes from the driver's address. A host that is silent, or has no address, may be
- * cut off: it is asked again for so long. */
+ * cut off: it is asked again for so long. A driver that hung up may be dying, and listens
+ * until the kernel has closed all that it had open. */
 static enum answer answer_of_driver(const struct step *s, int64_t silence_ms)
 {
     const struct trp_executor_shape *shape = &s->shape;
     char host[300];
     const char *colon = strrchr(shape->driver, ':');
-    int64_t deadline = trp_clock_ms() + silence_ms;
-    enum answer answer;
+    int64_t now = trp_clock_ms(), silent_until = now + silence_ms,
+            dead_by = now + (s->cut_off && !s->dismissed ? DYING_MS : 0);
     if (!colon || (size_t)(colon - shape->driver) >= sizeof host)
         return REFUSES;
     memcpy(host, shape->driver, (size_t)(colon - shape->driver));
     host[colon - shape->driver] = '\0';
-    while ((answer = answer_of(host, colon + 1)) == SILENT && trp_clock_ms() < deadline)
-        sleep(1);
-    return answer;
+    for (;;) {
+        enum answer answer = answer_of(host, colon + 1);
+        now = trp_clock_ms();
+        if (answer == SILENT && now < silent_until)
+            sleep(1);
+        else if (answer == LISTENS && now < dead_by)
+            nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+        else
+            return answer;
+    }
 }
 
 /* Whether nobody listens there, for as long as the silence of a driver is borne. */
@@ -451,8 +461,19 @@ static int open_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* The run's files here, when the executor was killed since the run is over, and no other
- * one lives here that will remove them. */
+/* An executor that died may have died with its driver, whose end comes through srun. */
+static void await_hang_up(struct step *s)
+{
+    char bytes[64];
+    struct pollfd p = {.fd = 0, .events = POLLIN};
+    if (poll(&p, 1, HANG_UP_MS) <= 0)
+        return;
+    s->cut_off = read(0, bytes, sizeof bytes) <= 0;
+    s->dismissed = !s->cut_off;
+}
+
+/* The run's files here, when the executor was killed since the run is over, or with its
+ * driver, and no other one lives here that will remove them. */
 static void remove_run_files(const struct step *s)
 {
     char owner[TRP_PRIVATE_OWNER];
@@ -489,6 +510,8 @@ int trp_slurm_step_main(int argc, char **argv)
         supervise_mpirun(&s);
         tell_ending(); /* what follows may take a while */
         end_rest(session);
+        if (s.status != 0 && !s.dismissed && !s.cut_off)
+            await_hang_up(&s);
         if (s.dismissed || s.killing)
             trp_log_drop_banners(log_path(&s));
         status = WIFEXITED(s.status) ? WEXITSTATUS(s.status) : 1;
