@@ -138,8 +138,7 @@ sent_through() {
         rm -rf troupe-runs cable/0*
         order 0 garble driver $n
         begin --set comm.mac=false -- sent 20000 400
-        wait $run || true
-        was_done 0
+        wait $run || true # the first executor may come too late for so many bytes
         ! grep "sent: other bytes came back" err || seen=$((seen + 1))
     done
     [ $seen -ge 1 ]

@@ -110,12 +110,13 @@ teardown() {
     [[ "$output" == "b: succeeded"* ]]
 }
 
-# A Prometheus: the one that is installed, else that of Debian's package, which is unpacked
-# here and not installed, since that would start it.
+# A Prometheus: the one that is installed, else that of Debian's packages (in Debian 12 one has
+# both programs), which are unpacked here and not installed, since that would start it.
 prometheus_here() {
     prometheus=$(command -v prometheus) promtool=$(command -v promtool) && return
     mkdir deb
-    (cd deb && apt-get -q download prometheus && dpkg -x prometheus_*.deb .) >deb.out 2>&1 ||
+    (cd deb && apt-get -q download prometheus && { apt-get -q download promtool || true; } &&
+        for file in *.deb; do dpkg -x "$file" . || exit; done) >deb.out 2>&1 ||
         skip "no Prometheus: $(tail -n 1 deb.out)"
     prometheus=$PWD/deb/usr/bin/prometheus promtool=$PWD/deb/usr/bin/promtool
     "$promtool" --version >deb.out 2>&1 || skip "Prometheus does not run here: $(tail -n 1 deb.out)"
