@@ -42,7 +42,9 @@ int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t job);
 int trp_slurm_call_steps(FILE *to, uint32_t number, uint32_t job);
 /* Kills the processes of a step. One that is over already is no error. */
 int trp_slurm_call_end_step(uint32_t job, uint32_t step);
-/* The same for all steps of a job whose name begins with `prefix`. */
+/* EBUSY: a job has steps whose name begins with `prefix`. */
+int trp_slurm_call_find_steps(uint32_t job, const char *prefix);
+/* Kills those. */
 int trp_slurm_call_end_steps(uint32_t job, const char *prefix);
 /* The same for the step of that name. */
 int trp_slurm_call_end_named(uint32_t job, const char *name);

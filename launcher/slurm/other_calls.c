@@ -156,7 +156,7 @@ static int signal_step(uint32_t job, uint32_t step, uint16_t signal)
     return errno == ESLURM_ALREADY_DONE || errno == ESLURM_INVALID_JOB_ID ? 0 : errno;
 }
 
-/* Steps whose name begins so, or is that. */
+/* Steps whose name begins so, or is that; 0: EBUSY when there is one. */
 static int signal_steps(uint32_t job, const char *name, bool whole, uint16_t signal)
 {
     job_step_info_response_msg_t *steps = NULL;
@@ -169,7 +169,7 @@ static int signal_steps(uint32_t job, const char *name, bool whole, uint16_t sig
         const job_step_info_t *s = &steps->job_steps[i];
         if (!s->name || strncmp(s->name, name, size) != 0)
             continue;
-        int one = signal_step(job, s->step_id.step_id, signal);
+        int one = signal ? signal_step(job, s->step_id.step_id, signal) : EBUSY;
         code = code ? code : one;
     }
     slurm_free_job_step_info_response_msg(steps);
@@ -179,6 +179,11 @@ static int signal_steps(uint32_t job, const char *name, bool whole, uint16_t sig
 int trp_slurm_call_end_step(uint32_t job, uint32_t step)
 {
     return signal_step(job, step, SIGKILL);
+}
+
+int trp_slurm_call_find_steps(uint32_t job, const char *prefix)
+{
+    return signal_steps(job, prefix, false, 0);
 }
 
 int trp_slurm_call_end_steps(uint32_t job, const char *prefix)

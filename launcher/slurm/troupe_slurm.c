@@ -6,13 +6,15 @@
  * the pipe close; a worker takes the calls, one after the other, since libslurm blocks
  * (for as long as slurmctld is away) and is not asked twice at once. When the pipe
  * closes, additional jobs that were not given back are ended, and, when nobody said
- * `bye`, steps that are guarded: both after GO_S then. A call that hangs is given up
+ * `bye`, steps that are guarded: after GO_S the jobs, which gives their steps time, and
+ * steps of the driver's own after LEAVE_S more. A call that hangs is given up
  * after END_S; but to end additional jobs is tried for as long as slurmctld does not
  * answer, or for PATIENT_S where their own guards do it then.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +28,7 @@
 enum {
     END_S = 5,
     GO_S = 2,
+    LEAVE_S = 10,
     PATIENT_S = 60,
     REFUSALS = 30,
     GUARDED = 256,
@@ -51,6 +54,7 @@ static struct {
 } guarded[GUARDED];
 static uint32_t nguarded;
 static bool bye;
+static _Atomic time_t answered; /* when slurmctld did, after the pipe had closed */
 
 static struct call *take_call(void)
 {
@@ -191,17 +195,33 @@ static void give_back(void)
     }
 }
 
+/* A step ends by itself when its driver is gone, and leaves nothing; on a busy node, or
+ * with large folders, it takes a while. */
+static bool are_gone_in_time(void)
+{
+    for (int i = 0; i < LEAVE_S; i++) {
+        int code = 0;
+        for (uint32_t k = 0; k < nguarded && code != EBUSY; k++)
+            code = trp_slurm_call_find_steps(guarded[k].job, guarded[k].prefix);
+        if (code != EBUSY)
+            return code == 0;
+        answered = time(NULL);
+        sleep(1);
+    }
+    return false;
+}
+
 static void *work(void *context)
 {
     (void)context;
     slurm_init(NULL);
     for (struct call *c; (c = take_call()); free(c))
         answer(c);
-    /* Most steps go by themselves, and leave nothing on their nodes. */
     if (!bye && (nguarded || trp_slurm_additional_are_left()))
         sleep(GO_S);
     give_back();
-    for (uint32_t i = 0; !bye && i < nguarded; i++)
+    bool end = !bye && !are_gone_in_time();
+    for (uint32_t i = 0; end && i < nguarded; i++)
         trp_slurm_call_end_steps(guarded[i].job, guarded[i].prefix);
     return NULL;
 }
@@ -241,9 +261,11 @@ int main(void)
     pthread_cond_signal(&queue.some);
     pthread_mutex_unlock(&queue.lock);
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += END_S;
-    if (pthread_timedjoin_np(worker, NULL, &until) == 0)
-        return 0;
+    for (time_t last = until.tv_sec; last; last = answered > last ? answered : 0) {
+        until.tv_sec = last + END_S;
+        if (pthread_timedjoin_np(worker, NULL, &until) == 0)
+            return 0;
+    }
     if (!trp_slurm_additional_are_left())
         _exit(1); /* it hangs in a call */
     pthread_join(worker, NULL);

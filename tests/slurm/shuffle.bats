@@ -77,6 +77,17 @@ setup_file() {
     nothing_left node1 node2
 }
 
+@test "they go from a node that takes its time, too" {
+    tally TALLY_PLAIN=1
+    on node2 pkill -STOP -f '^[^ ]*troupe-rank step'
+    on node1 pkill -9 -u alice -f "^$programs/tally"
+    sleep 3
+    on node2 pkill -CONT -f '^[^ ]*troupe-rank step'
+    run finished 60
+    [ "$status" != 0 ]
+    nothing_left node1 node2
+}
+
 # copy_on NODE: the node's copy of a broadcast.
 copy_on() { on "$1" bash -c 'ls /tmp/troupe-*/shuffle/4294967295-*'; }
 
