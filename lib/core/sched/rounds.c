@@ -192,11 +192,12 @@ visit_preferring(struct trp_engine *e, struct trp_task_set *s, struct trp_execut
     uint8_t levels[TRP_LEVELS], n = s->nlevels, was = s->current;
     bool waits = s->pending_host > 0;
     memcpy(levels, s->levels, sizeof(levels));
-    for (uint8_t i = 0; i < n; i++) {
-        int got = 1;
-        while (got > 0 && trp_set_may_launch(s))
+    for (uint8_t i = 0; i < n && trp_set_may_launch(s); i++) {
+        int got;
+        do
             got = has_room(x, s) ? trp_offer(e, s, x, levels[i], &v) : -1;
-        if (got < 0 || !trp_set_may_launch(s))
+        while (got > 0 && trp_set_may_launch(s));
+        if (got < 0)
             break;
     }
     bool more = s->current > was || (waits && !s->pending_host);
