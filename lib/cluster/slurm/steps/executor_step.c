@@ -7,6 +7,7 @@
  * goes. What srun itself says (a refusal, Out Of Memory) is kept for the last words.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -389,19 +390,24 @@ static char *make_entry(const struct trp_slurm_executor *e, trp_error *err)
                               err);
 }
 
-/* A pipe for what srun writes, of which it has the other end as well: so the pipe
+/* A pipe for what srun writes, of which it has a reading end as well: so the pipe
  * outlives its reader. The srun of 26.05 kills its step, at once, when it cannot write
- * what that says at its end, of a driver that is gone. Without one, uv_spawn makes the
- * usual pipe, or says why not. */
+ * what that says at its end, of a driver that is gone. It is opened once more, since
+ * uv_spawn lets what the child has block. Without one, uv_spawn makes the usual pipe, or
+ * says why not. */
 static void add_output(uv_pipe_t *reader, uv_stdio_container_t *writes,
                        uv_stdio_container_t *holds)
 {
     uv_file ends[2];
+    char path[32];
     if (uv_pipe(ends, UV_NONBLOCK_PIPE, 0) < 0)
         return;
-    uv_pipe_open(reader, ends[0]);
-    *holds = (uv_stdio_container_t){.flags = UV_INHERIT_FD, .data.fd = ends[0]};
+    snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    int again = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (again >= 0)
+        *holds = (uv_stdio_container_t){.flags = UV_INHERIT_FD, .data.fd = again};
     *writes = (uv_stdio_container_t){.flags = UV_INHERIT_FD, .data.fd = ends[1]};
+    uv_pipe_open(reader, ends[0]);
 }
 
 static int spawn(struct trp_slurm_executor *e, char **argv, char **env)
@@ -432,7 +438,7 @@ static int spawn(struct trp_slurm_executor *e, char **argv, char **env)
     add_output(&e->out, &stdio[1], &stdio[3]);
     add_output(&e->errors, &stdio[2], &stdio[4]);
     int code = uv_spawn(loop, &e->process, &options);
-    for (int i = 1; i <= 2; i++)
+    for (int i = 1; i <= 4; i++)
         if (stdio[i].flags == UV_INHERIT_FD)
             close(stdio[i].data.fd);
     e->handles = 5;
