@@ -188,7 +188,7 @@ END
 }
 
 @test "without slurmctld it is exit 4" {
-    on head pkill slurmctld
+    slurmctld_goes
     run -4 --separate-stderr submit p.yaml
     cluster heal head
     [[ "$stderr" == "troupe: sbatch: "*"slurm"* ]]
