@@ -269,7 +269,7 @@ static void note(struct fuzz_world *w, const struct trp_event *ev)
                                                           : TRP_NONE;
     if (ev->kind == TRP_EVENT_DRAIN)
         w->draining = true;
-    if (x >= w->nexecutors)
+    if (x == TRP_NONE || x >= w->nexecutors)
         return;
     uint8_t *known = &w->executors[x];
     if (ev->kind == TRP_EVENT_EXECUTOR_ADDED && *known == WORLD_REQUESTED)
