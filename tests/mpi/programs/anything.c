@@ -284,7 +284,7 @@ static void act(uint32_t which)
     size_t size;
     uint64_t n;
     trp_job *job[2];
-    const void *result;
+    const void *result = NULL;
     switch (below(4)) {
     case 0:
         if (trp_count(d, &n) < 0)
