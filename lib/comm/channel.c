@@ -366,6 +366,8 @@ int trp_channel_progress(trp_channel *c, int64_t now_ns)
             look_at_sockets(c);
     }
     take_messages(c);
+    if (c->handled > 0 && c->handler.delivered)
+        c->handler.delivered(c->handler.context);
     if (c->nsending > 0)
         flush_sends(c);
     if (c->nleaving > 0)

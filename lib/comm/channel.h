@@ -82,6 +82,9 @@ struct trp_channel_handler {
     void (*up)(void *context, uint32_t peer, const struct trp_hello *hello);
     /* A whole message; borrowed until the return. */
     void (*message)(void *context, uint32_t peer, const uint8_t *data, size_t size);
+    /* All messages of a step of the channel were delivered, and what was sent meanwhile
+     * goes out behind this call. NULL: there is nothing to add. */
+    void (*delivered)(void *context);
     /* The peer is gone for good: once for each executor that was let in at the socket,
      * whether it came `up` or not; never for one that was trp_channel_drop'ed. Words of
      * TRP_LOSS_RELEASED that were `said`: it left orderly (trp_channel_close there) and

@@ -498,9 +498,16 @@ static void on_left_mpi(void *context, const char *text)
     trp_driver_on_notice(d, line);
 }
 
+/* Launches go out with the descriptions of their stages. */
+static void on_delivered(void *context)
+{
+    trp_driver_flush(context);
+}
+
 const struct trp_channel_handler trp_driver_channel_handler = {
     .up = on_up,
     .message = trp_driver_on_message,
+    .delivered = on_delivered,
     .down = on_down,
     .silent = on_silent,
     .refused = on_refused,

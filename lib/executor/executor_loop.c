@@ -420,12 +420,23 @@ static void wait_for_work(trp_executor *e, int64_t now)
     e->active_ns = trp_clock_ns();
 }
 
+/* What the driver sent in one go goes to the spawner in one, too. */
+static int progress(trp_executor *e, int64_t now)
+{
+    if (e->spawner)
+        trp_spawner_hold(e->spawner);
+    int did = trp_channel_progress(e->channel, now);
+    if (e->spawner && trp_spawner_release(e->spawner) < 0)
+        trp_executor_lose_spawner(e);
+    return did;
+}
+
 bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self)
 {
     trp_functions_adopt(e);
     while (!atomic_load(&e->ending)) {
         int64_t now = trp_clock_ns();
-        int did = trp_channel_progress(e->channel, now);
+        int did = progress(e, now);
         if (e->commands > 0)
             did += (int)take_spawner_ends(e);
         if (now >= next_look(e) && trp_spawner_look(e->spawner, now) < 0)

@@ -36,7 +36,12 @@
 #include "executor/spawner_internal.h"
 #include "os/clock.h"
 
-enum { READ_SIZE = 64 * 1024, FRAME_MAX = 1 << 30, SEND_MS = 200 };
+enum {
+    READ_SIZE = 64 * 1024,
+    HOLD_SIZE = 64 * 1024,
+    FRAME_MAX = 1 << 30,
+    SEND_MS = 200
+};
 
 /* The child keeps its own copies: the parent's may lie on its stack. */
 static bool keep_config(struct trp_keeper *k, const struct trp_spawner_config *config)
@@ -126,22 +131,16 @@ int trp_spawner_fd(const trp_spawner *s)
 
 static void begin_frame(trp_spawner *s, enum trp_spawner_frame kind)
 {
-    trp_buf_clear(&s->out);
+    s->frame = s->out.size;
     trp_put_u32(&s->out, 0);
     trp_put_u8(&s->out, (uint8_t)kind);
 }
 
 static int send_all(trp_spawner *s)
 {
-    if (s->out.failed)
-        return TRP_ENOMEM;
     if (s->gone)
         return TRP_ESYSTEM;
-    size_t size = s->out.size - TRP_FRAME_HEAD, done = 0;
-    if (size > FRAME_MAX)
-        return TRP_ELIMIT;
-    for (int i = 0; i < TRP_FRAME_HEAD; i++)
-        s->out.data[i] = (uint8_t)(size >> (8 * i));
+    size_t done = 0;
     for (int64_t waited = 0; done < s->out.size;) {
         struct pollfd p = {.fd = s->socket, .events = POLLOUT};
         ssize_t n = send(s->socket, s->out.data + done, s->out.size - done,
@@ -160,18 +159,51 @@ static int send_all(trp_spawner *s)
     return TRP_OK;
 }
 
+static int send_frames(trp_spawner *s)
+{
+    int r = s->out.size ? send_all(s) : TRP_OK;
+    trp_buf_clear(&s->out);
+    return r;
+}
+
+/* Sends the frame, or keeps it for those that come with it. */
+static int end_frame(trp_spawner *s)
+{
+    size_t size = s->out.size - s->frame - TRP_FRAME_HEAD;
+    if (s->out.failed || size > FRAME_MAX) {
+        int r = s->out.failed ? TRP_ENOMEM : TRP_ELIMIT;
+        s->out.size = s->frame;
+        s->out.failed = false;
+        return r;
+    }
+    for (int i = 0; i < TRP_FRAME_HEAD; i++)
+        s->out.data[s->frame + (size_t)i] = (uint8_t)(size >> (8 * i));
+    return s->holds && s->out.size < HOLD_SIZE ? TRP_OK : send_frames(s);
+}
+
+void trp_spawner_hold(trp_spawner *s)
+{
+    s->holds = true;
+}
+
+int trp_spawner_release(trp_spawner *s)
+{
+    s->holds = false;
+    return send_frames(s);
+}
+
 int trp_spawner_stage(trp_spawner *s, const void *message, size_t size)
 {
     begin_frame(s, TRP_FRAME_STAGE);
     trp_put_raw(&s->out, message, size);
-    return send_all(s);
+    return end_frame(s);
 }
 
 int trp_spawner_forget(trp_spawner *s, trp_stage_id stage)
 {
     begin_frame(s, TRP_FRAME_FORGET);
     trp_put_u32(&s->out, stage.n);
-    return send_all(s);
+    return end_frame(s);
 }
 
 int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn)
@@ -192,7 +224,7 @@ int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn)
     for (uint32_t i = 0; i < nlauncher; i++)
         trp_put_text(&s->out, spawn->launcher[i]);
     trp_put_raw(&s->out, one.data, one.size);
-    int r = one.failed ? TRP_ENOMEM : send_all(s);
+    int r = one.failed ? TRP_ENOMEM : end_frame(s);
     trp_buf_free(&one);
     return r;
 }
@@ -202,14 +234,14 @@ int trp_spawner_kill(trp_spawner *s, trp_attempt_id attempt, bool soft)
     begin_frame(s, TRP_FRAME_KILL);
     trp_put_u64(&s->out, attempt.n);
     trp_put_u8(&s->out, soft);
-    return send_all(s);
+    return end_frame(s);
 }
 
 int trp_spawner_recall(trp_spawner *s, trp_attempt_id attempt)
 {
     begin_frame(s, TRP_FRAME_RECALL);
     trp_put_u64(&s->out, attempt.n);
-    return send_all(s);
+    return end_frame(s);
 }
 
 /* The entry of a thread: found, or a new one. NULL: none is free. */
@@ -339,8 +371,9 @@ void trp_spawner_close(trp_spawner *s)
 {
     if (!s)
         return;
+    s->holds = false;
     begin_frame(s, TRP_FRAME_CLOSE);
-    if (!s->reaped && send_all(s) == TRP_OK)
+    if (!s->reaped && end_frame(s) == TRP_OK)
         wait_for_close(s, trp_clock_ns() + INT64_C(2000000000));
     /* Its socket closes a moment before it ends, or never. */
     for (int i = 0; i < 50 && !s->reaped; i++) {

@@ -76,6 +76,11 @@ struct trp_spawn {
 };
 int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn);
 
+/* What it is told from here on may be sent with what follows, at trp_spawner_release at
+ * the latest: it is woken once for all of it. */
+void trp_spawner_hold(trp_spawner *s);
+int trp_spawner_release(trp_spawner *s);
+
 /* Kills an attempt: SIGKILL to its process group and all its descendants; with `soft`
  * SIGTERM first and SIGKILL after 5 s. Answered by its end. */
 int trp_spawner_kill(trp_spawner *s, trp_attempt_id attempt, bool soft);

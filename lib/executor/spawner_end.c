@@ -97,7 +97,8 @@ static bool settle_outputs(struct trp_running *r, char *text, size_t size)
     return true;
 }
 
-/* The very last step of an attempt. */
+/* The very last step of an attempt. Its place is passed on first, so that nothing is idle
+ * while its logs are looked at; its end is sent behind both. */
 static void finish_attempt(struct trp_keeper *k, struct trp_running *r)
 {
     char text[TRP_ERROR_TEXT];
@@ -105,21 +106,19 @@ static void finish_attempt(struct trp_keeper *k, struct trp_running *r)
         trp_gang_finish(k, r, &r->end, text, sizeof text);
     if (!settle_outputs(r, text, sizeof text))
         return;
-    trp_logs_settle(k, r);
     trp_keeper_report(k, &r->end);
-    struct trp_command_stage *stage = r->stage;
+    const struct trp_running ended = *r;
     char *resources = r->resources;
-    bool place = !r->gang;
     r->stage = NULL;
     free(r->outputs);
     r->outputs = NULL;
     r->resources = NULL;
     r->state = TRP_RUN_FREE;
     k->live--;
-    if (place)
-        trp_keeper_pass_place(k, stage,
-                              &resources); /* `r` may be used again, or moved */
-    trp_command_stage_release(stage);
+    if (!ended.gang) /* `r` may be used again, or moved */
+        trp_keeper_pass_place(k, ended.stage, &resources);
+    trp_logs_settle(k, &ended);
+    trp_command_stage_release(k, ended.stage);
 }
 
 /* A scratch folder with many entries: another process removes it, or the loop would

@@ -74,6 +74,8 @@ struct trp_spawner {
     bool enforces;
     struct trp_spawner_shared *shared;
     struct trp_buf in, out;
+    size_t frame;         /* where the last one begins in `out` */
+    bool holds;           /* frames stay there until they are released */
     size_t taken;         /* of `in` */
     struct trp_view ends; /* what is left of the frame being read */
     char token[TRP_TOKEN_SIZE];
@@ -108,7 +110,8 @@ struct trp_command_stage {
     uint32_t ntemplates;
     bool own_program;  /* each task has its own */
     char **program;    /* what to try to exec, in order; NULL-terminated */
-    int stream, index; /* of what its tasks printed; -1: not open */
+    int logs;          /* the folder of its logs, … */
+    int stream, index; /* … of what its tasks printed; -1: not open */
     uint64_t stream_size;
     struct trp_places places;
     uint32_t attempts;
@@ -191,6 +194,7 @@ struct trp_keeper {
     struct trp_buf in, out, ends, strings, texts;
     size_t in_taken, out_sent;
     struct trp_command_stage *stages;
+    uint32_t log_folders; /* of these that are open */
     struct trp_running *running;
     uint32_t nrunning, live; /* entries; those that are not FREE */
     uint64_t births;
@@ -217,7 +221,7 @@ struct trp_command_stage *trp_command_stage_find(struct trp_keeper *k, uint32_t 
 bool trp_command_stage_fill(struct trp_command_stage *s, struct trp_buf *b,
                             const struct trp_task_values *v);
 void trp_command_stage_forget(struct trp_keeper *k, struct trp_command_stage *s);
-void trp_command_stage_release(struct trp_command_stage *s);
+void trp_command_stage_release(struct trp_keeper *k, struct trp_command_stage *s);
 
 /* spawner_outputs.c: what each of its outputs is called, in *ret, malloc'ed; NULL: it has
  * none. False: one names no file, or there is no memory, as `why` says. */
@@ -241,6 +245,13 @@ bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
                     uint32_t stage_attempt, uint32_t task, uint32_t number);
 /* Opens a log anew, for its owner alone whatever the umask says; -1 with errno. */
 int trp_log_open(const char *path);
+/* The same of an attempt of the stage. */
+int trp_stage_log_open(struct trp_keeper *k, struct trp_command_stage *s,
+                       const char *path);
+/* Closes the folder of its logs; trp_logs_rest: if no attempt of it runs, and more are
+ * open than a few. */
+void trp_logs_close(struct trp_keeper *k, struct trp_command_stage *s);
+void trp_logs_rest(struct trp_keeper *k, struct trp_command_stage *s);
 /* Removes those logs of an ended attempt, of a gang's ranks too, that are empty, and puts
  * what else it printed into the stage's stream where that is wanted. */
 void trp_logs_settle(struct trp_keeper *k, const struct trp_running *r);

@@ -10,11 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
-#include "os/held.h"
 
 /* Strings of an attempt besides resources and columns: executor.h, the token, a gang's
  * ranks. */
@@ -165,8 +163,11 @@ bool trp_command_stage_fill(struct trp_command_stage *s, struct trp_buf *b,
     return make_program(s);
 }
 
-static void stage_free(struct trp_command_stage *s)
+/* `k`: NULL, the stage never had logs. */
+static void stage_free(struct trp_keeper *k, struct trp_command_stage *s)
 {
+    if (k)
+        trp_logs_close(k, s);
     trp_stage_stream_close(s);
     program_free(s);
     free(s->env);
@@ -182,7 +183,7 @@ static struct trp_command_stage *stage_new(void)
 {
     struct trp_command_stage *s = calloc(1, sizeof *s);
     if (s)
-        s->stream = s->index = -1;
+        s->logs = s->stream = s->index = -1;
     return s;
 }
 
@@ -213,7 +214,7 @@ int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size
         return TRP_ENOMEM;
     int r = stage_read(s, message, size);
     if (r < 0) {
-        stage_free(s);
+        stage_free(NULL, s);
         return r;
     }
     struct trp_command_stage *old = trp_command_stage_find(k, s->message.stage.n);
@@ -222,11 +223,9 @@ int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size
     s->id = s->message.stage.n;
     HASH_ADD(hh, k->stages, id, sizeof s->id, s);
     if (!trp_command_stage_find(k, s->id)) {
-        stage_free(s);
+        stage_free(NULL, s);
         return TRP_ENOMEM;
     }
-    /* most often it is there; else opening fails */
-    trp_held_mkdir(s->command.log_dir, 0700);
     return TRP_OK;
 }
 
@@ -247,7 +246,7 @@ enum trp_linked_mpi trp_command_linked_mpi(const void *message, size_t size)
         }
     }
     if (s)
-        stage_free(s);
+        stage_free(NULL, s);
     return mpi;
 }
 
@@ -263,12 +262,14 @@ void trp_command_stage_forget(struct trp_keeper *k, struct trp_command_stage *s)
     HASH_DEL(k->stages, s);
     s->forgotten = true;
     if (s->attempts == 0)
-        stage_free(s);
+        stage_free(k, s);
 }
 
-void trp_command_stage_release(struct trp_command_stage *s)
+void trp_command_stage_release(struct trp_keeper *k, struct trp_command_stage *s)
 {
     s->attempts--;
     if (s->forgotten && s->attempts == 0)
-        stage_free(s);
+        stage_free(k, s);
+    else
+        trp_logs_rest(k, s);
 }

@@ -290,11 +290,11 @@ static void say_failure(struct trp_keeper *k, const struct trp_running *r,
 }
 
 /* Here and not in the child: a third cheaper, all else being warm on this core. */
-static void open_logs(struct start *s)
+static void open_logs(struct trp_keeper *k, struct trp_running *r, struct start *s)
 {
     s->fd[0] = s->fd[1] = -1;
     for (int i = 0; i < 2 && s->step == STEP_NONE; i++) {
-        s->fd[i] = trp_log_open(s->log[i]);
+        s->fd[i] = trp_stage_log_open(k, r->stage, s->log[i]);
         if (s->fd[i] >= 0)
             continue;
         s->error = errno;
@@ -309,7 +309,7 @@ static bool start_process(struct trp_keeper *k, struct trp_running *r, struct st
     s->step = STEP_NONE;
     r->started_ns = trp_clock_ns();
     k->births++;
-    open_logs(s);
+    open_logs(k, r, s);
     if (s->step == STEP_NONE) {
         pid = launch(k, s);
         if (pid < 0)
@@ -434,6 +434,7 @@ static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
     if (!start_entry(k, r, l, call)) {
         free(r->outputs);
         r->outputs = NULL;
+        trp_logs_rest(k, stage);
         return false;
     }
     r->state = TRP_RUN_LIVE;

@@ -12,8 +12,8 @@
  * has a stream of its own: nothing else appends to it, on whatever file system. A gang's
  * ranks keep their files.
  *
- * Ranks write on other nodes. A file is opened before it is judged, since only that
- * asks a server of NFS how large it is now.
+ * The stage's folder stays open while attempts of it run, and of some stages longer: to
+ * go there by its path for each call took 20 calls a command.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include "executor/spawner_internal.h"
 #include "os/held.h"
 
-enum { FRAME_MAX = 8 << 20, LEVEL = 1 };
+enum { FRAME_MAX = 8 << 20, LEVEL = 1, FOLDERS_KEPT = 16 };
 
 bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
                     uint32_t stage_attempt, uint32_t task, uint32_t number)
@@ -39,14 +39,72 @@ bool trp_log_prefix(char *buf, size_t size, const struct trp_command *c,
     return n > 0 && (size_t)n < size;
 }
 
-int trp_log_open(const char *path)
+enum { NEW_LOG = O_WRONLY | O_CREAT | O_TRUNC };
+
+/* For its owner alone whatever the umask says. */
+static int own_log(int fd)
 {
     struct stat st;
-    int fd = trp_held_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         (st.st_mode & 0777) != 0600)
         fchmod(fd, 0600);
     return fd;
+}
+
+int trp_log_open(const char *path)
+{
+    return own_log(trp_held_open(path, NEW_LOG, 0600));
+}
+
+/* ---- the folder of a stage ------------------------------------------------------- */
+
+/* Most often the driver has made it. */
+static int open_folder(struct trp_keeper *k, struct trp_command_stage *s)
+{
+    const char *path = s->command.log_dir;
+    if (s->logs >= 0)
+        return s->logs;
+    s->logs = trp_held_open(path, O_PATH | O_DIRECTORY, 0);
+    if (s->logs < 0 && errno == ENOENT && trp_held_mkdir(path, 0700) == 0)
+        s->logs = trp_held_open(path, O_PATH | O_DIRECTORY, 0);
+    k->log_folders += s->logs >= 0;
+    return s->logs;
+}
+
+void trp_logs_close(struct trp_keeper *k, struct trp_command_stage *s)
+{
+    if (s->logs < 0)
+        return;
+    close(s->logs);
+    s->logs = -1;
+    k->log_folders--;
+}
+
+void trp_logs_rest(struct trp_keeper *k, struct trp_command_stage *s)
+{
+    if (s->attempts == 0 && k->log_folders > FOLDERS_KEPT)
+        trp_logs_close(k, s);
+}
+
+static const char *name_of(const char *path)
+{
+    return strrchr(path, '/') + 1;
+}
+
+int trp_stage_log_open(struct trp_keeper *k, struct trp_command_stage *s,
+                       const char *path)
+{
+    int fd = -1;
+    for (int i = 0; i < 2 && fd < 0; i++) {
+        if (open_folder(k, s) < 0)
+            return -1;
+        fd = openat(s->logs, name_of(path), NEW_LOG | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != ENOENT)
+            break;
+        if (fd < 0) /* somebody has removed it, and perhaps made another */
+            trp_logs_close(k, s);
+    }
+    return own_log(fd);
 }
 
 /* ---- the stream of a stage -------------------------------------------------------- */
@@ -139,20 +197,39 @@ static void settle_log(struct trp_keeper *k, struct trp_command_stage *s,
     char path[4400];
     struct stat st;
     snprintf(path, sizeof path, "%s.%s", prefix, suffix);
+    const char *name = name_of(path);
+    if (open_folder(k, s) < 0 || fstatat(s->logs, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !S_ISREG(st.st_mode))
+        return;
+    bool goes = st.st_size == 0;
+    if (!goes && framed && st.st_size <= FRAME_MAX) {
+        int fd = openat(s->logs, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        goes = fd >= 0 && put_frame(k, s, fd, (size_t)st.st_size, name);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (goes)
+        unlinkat(s->logs, name, 0);
+}
+
+/* Of a rank on another node: only a file that is opened is one of which a server of NFS
+ * is asked how large it is now. */
+static void settle_rank_log(const char *prefix, uint32_t rank, const char *suffix)
+{
+    char path[4400];
+    struct stat st;
+    snprintf(path, sizeof path, "%s.%u.%s", prefix, rank, suffix);
     int fd = trp_held_open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, 0);
     if (fd < 0)
         return;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-        (st.st_size == 0 ||
-         (framed && st.st_size <= FRAME_MAX &&
-          put_frame(k, s, fd, (size_t)st.st_size, strrchr(path, '/') + 1))))
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
         trp_held_unlink(path, 0);
     close(fd);
 }
 
 void trp_logs_settle(struct trp_keeper *k, const struct trp_running *r)
 {
-    char prefix[4352], rank[4370];
+    char prefix[4352];
     struct trp_command_stage *s = r->stage;
     if (!s || !trp_log_prefix(prefix, sizeof prefix, &s->command,
                               trp_stage_attempt_of(&s->message, r->number), r->task,
@@ -162,8 +239,7 @@ void trp_logs_settle(struct trp_keeper *k, const struct trp_running *r)
     settle_log(k, s, prefix, "out", framed);
     settle_log(k, s, prefix, "err", framed);
     for (uint32_t i = 0; i < r->ranks; i++) {
-        snprintf(rank, sizeof rank, "%s.%u", prefix, i);
-        settle_log(k, s, rank, "out", false);
-        settle_log(k, s, rank, "err", false);
+        settle_rank_log(prefix, i, "out");
+        settle_rank_log(prefix, i, "err");
     }
 }

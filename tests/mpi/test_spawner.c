@@ -193,6 +193,14 @@ static struct trp_end run(const char *text)
     return end;
 }
 
+/* Nothing has ended, and nothing does for a tenth of a second. */
+static void assert_no_end(void)
+{
+    struct trp_end end;
+    g_usleep(100000);
+    g_assert_cmpint(trp_spawner_next(spawner, &end), ==, 0);
+}
+
 static char *read_log(uint32_t task, const char *suffix)
 {
     char *text = NULL, *path = g_strdup_printf("%s/%u.1.%s", folder, task, suffix);
@@ -1082,6 +1090,70 @@ static void test_gang_unreached(void)
     close_world();
 }
 
+static void test_hold(void)
+{
+    open_world(0);
+    tell_shell(7, "true", 0);
+    trp_spawner_hold(spawner);
+    trp_attempt_id first = start(7, 0), second = start(7, 0);
+    assert_no_end();
+    g_assert_cmpint(trp_spawner_release(spawner), ==, TRP_OK);
+    uint64_t ends = wait_end().attempt.n ^ wait_end().attempt.n;
+    g_assert_cmpuint(ends, ==, first.n ^ second.n);
+    close_world();
+}
+
+static void test_log_folder_removed(void)
+{
+    open_world(0);
+    char *logs = g_build_filename(folder, "logs", NULL), *text = NULL;
+    const char *argv[] = {"/bin/echo", "said"};
+    struct wanted w = {.argv = argv, .nargv = 2, .stage = 7, .log_dir = logs};
+    tell_stage(&w);
+    for (int i = 0; i < 3; i++) {
+        start(7, 0);
+        g_assert_cmpint(wait_end().status, ==, TRP_END_SUCCESS);
+        char *out = g_strdup_printf("%s/%u.1.out", logs, next_attempt - 1);
+        g_assert_true(g_file_get_contents(out, &text, NULL, NULL));
+        g_assert_cmpstr(text, ==, "said\n");
+        g_assert_cmpint(remove(out), ==, 0);
+        g_assert_cmpint(rmdir(logs), ==, 0);
+        if (i == 1)
+            g_assert_cmpint(mkdir(logs, 0700), ==, 0);
+        g_free(out);
+        g_free(text);
+    }
+    g_free(logs);
+    close_world();
+}
+
+static void test_many_log_folders(void)
+{
+    enum { STAGES = 100, MOST = 40 };
+    open_world(0);
+    const char *argv[] = {"/bin/true"}, *missing[] = {"/nonexistent"};
+    for (uint32_t i = 0; i < STAGES; i++) {
+        char *logs = g_strdup_printf("%s/logs-%u", folder, i);
+        struct wanted w = {.argv = i % 2 ? missing : argv,
+                           .nargv = 1,
+                           .stage = 10 + i,
+                           .log_dir = logs};
+        tell_stage(&w);
+        start(10 + i, 0);
+        wait_end();
+        g_free(logs);
+    }
+    char *path = g_strdup_printf("/proc/%d/fd", (int)trp_spawner_pid(spawner));
+    GDir *open = g_dir_open(path, 0, NULL);
+    uint32_t n = 0;
+    while (g_dir_read_name(open))
+        n++;
+    g_assert_cmpuint(n, <, MOST);
+    g_dir_close(open);
+    g_free(path);
+    close_world();
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "gang") == 0)
@@ -1118,6 +1190,12 @@ int main(int argc, char **argv)
                     test_memory_cgroup);
     g_test_add_func("/spawner/queued attempts take the place of those that end",
                     test_queue);
+    g_test_add_func("/spawner/what is held is told at once when it is released",
+                    test_hold);
+    g_test_add_func("/spawner/a folder of logs that is removed is made again",
+                    test_log_folder_removed);
+    g_test_add_func("/spawner/folders of logs of many stages are not all kept open",
+                    test_many_log_folders);
     g_test_add_func("/spawner/it never wakes while nothing runs", test_idle);
     g_test_add_func("/spawner/a gang's ranks have logs, numbers and one status",
                     test_gang);
