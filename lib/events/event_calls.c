@@ -52,6 +52,23 @@ void trp_event_log_put_lines(struct trp_event_log *l, struct trp_buf *take_b)
     trp_ring_publish(l->ring);
 }
 
+/* A line that only Troupe has: its beginning, and its end. */
+static struct trp_buf begin(struct trp_event_log *l, const char *event, int64_t at)
+{
+    struct trp_buf b = {0};
+    trp_statistics_at(l->statistics, at);
+    TRP_JSON(&b, "{\"Event\":");
+    trp_json_text(&b, event);
+    return b;
+}
+
+static void put_at(struct trp_event_log *l, struct trp_buf *take_b, int64_t at)
+{
+    TRP_JSON_INT(take_b, "Timestamp", at / 1000000);
+    TRP_JSON(take_b, "}\n");
+    trp_event_log_put_lines(l, take_b);
+}
+
 /* The host's name in JSON, for records; "\"\"" for want of memory. */
 static const char *host_json(struct trp_event_log *l, const char *name)
 {
@@ -154,14 +171,10 @@ void trp_event_profile(trp_event_log *l, const struct trp_resource_profile *p)
 void trp_event_message(trp_event_log *l, const char *level, const char *text,
                        int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
-    TRP_JSON(&b, "{\"Event\":\"TroupeMessage\"");
+    struct trp_buf b = begin(l, "TroupeMessage", at);
     TRP_JSON_TEXT(&b, "Level", level);
     TRP_JSON_TEXT(&b, "Text", text);
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 /* Those above what may be written are left out: they are shown, and nothing more. */
@@ -179,132 +192,96 @@ void trp_event_block(trp_event_log *l, const struct trp_event_block *block, int6
 
 void trp_event_nodes(trp_event_log *l, uint32_t nodes, int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
+    struct trp_buf b = begin(l, "TroupeNodes", at);
     trp_statistics_nodes(l->statistics, nodes, at);
-    TRP_JSON(&b, "{\"Event\":\"TroupeNodes\"");
     TRP_JSON_INT(&b, "Nodes", nodes);
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 void trp_event_outputs_moved(trp_event_log *l, const char *host, uint32_t outputs,
                              uint64_t bytes, int64_t took_ns, int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
+    struct trp_buf b = begin(l, "TroupeOutputsMoved", at);
     l->statistics->moved += bytes;
-    TRP_JSON(&b, "{\"Event\":\"TroupeOutputsMoved\"");
     TRP_JSON_TEXT(&b, "Host", host);
     TRP_JSON_INT(&b, "Outputs", outputs);
     TRP_JSON_INT(&b, "Bytes", bytes);
     TRP_JSON_INT(&b, "Move Time", took_ns / 1000000);
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 void trp_event_slurm_queued(trp_event_log *l, uint32_t job, trp_profile_id p,
                             int64_t asked, int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
-    TRP_JSON(&b, "{\"Event\":\"TroupeSlurmJobQueued\"");
+    struct trp_buf b = begin(l, "TroupeSlurmJobQueued", at);
     TRP_JSON_INT(&b, "Job ID", job);
     TRP_JSON_INT(&b, "Resource Profile Id", p.n);
     TRP_JSON_INT(&b, "Submission Time", asked / 1000000);
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 void trp_event_slurm_ended(trp_event_log *l, uint32_t job, int64_t ended, int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
-    TRP_JSON(&b, "{\"Event\":\"TroupeSlurmJobEnded\"");
+    struct trp_buf b = begin(l, "TroupeSlurmJobEnded", at);
     TRP_JSON_INT(&b, "Job ID", job);
     TRP_JSON_INT(&b, "End Time", ended / 1000000);
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 void trp_event_slurm_job(trp_event_log *l, uint32_t job, bool additional, int64_t asked,
                          int64_t started, int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
-    TRP_JSON(&b, "{\"Event\":\"TroupeSlurmJob\"");
+    struct trp_buf b = begin(l, "TroupeSlurmJob", at);
     TRP_JSON_INT(&b, "Job ID", job);
     TRP_JSON_BOOL(&b, "Further", additional);
     if (additional) {
         TRP_JSON_INT(&b, "Submission Time", asked / 1000000);
         TRP_JSON_INT(&b, "Start Time", started / 1000000);
     }
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 void trp_event_slurm_step(trp_event_log *l, uint32_t job, const char *name, bool gang,
                           uint32_t id, int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
+    struct trp_buf b = begin(l, "TroupeSlurmStep", at);
     id = gang ? task_in_log(l, id) : executor_in_log(l, (trp_executor_id){id}).n;
-    TRP_JSON(&b, "{\"Event\":\"TroupeSlurmStep\"");
     TRP_JSON_INT(&b, "Job ID", job);
     TRP_JSON_TEXT(&b, "Step Name", name);
     if (gang)
         TRP_JSON_INT(&b, "Task ID", id);
     else
         TRP_JSON_QUOTED(&b, "Executor ID", id);
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 void trp_event_slurm_costs(trp_event_log *l, uint64_t rpcs, uint64_t sruns,
                            uint64_t srun_rpcs, int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
+    struct trp_buf b = begin(l, "TroupeSlurmCosts", at);
     l->statistics->rpcs = rpcs;
     l->statistics->sruns = sruns;
     l->statistics->srun_rpcs = srun_rpcs;
-    TRP_JSON(&b, "{\"Event\":\"TroupeSlurmCosts\"");
     TRP_JSON_INT(&b, "RPCs", rpcs);
     TRP_JSON_INT(&b, "Sruns", sruns);
     TRP_JSON_INT(&b, "Srun RPCs", srun_rpcs);
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 void trp_event_executor_asked(trp_event_log *l, trp_executor_id e, trp_profile_id p,
                               int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
-    TRP_JSON(&b, "{\"Event\":\"TroupeExecutorAsked\"");
+    struct trp_buf b = begin(l, "TroupeExecutorAsked", at);
     TRP_JSON_QUOTED(&b, "Executor ID", executor_in_log(l, e).n);
     TRP_JSON_INT(&b, "Resource Profile Id", p.n);
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 void trp_event_executor_dropped(trp_event_log *l, trp_executor_id e, int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
-    TRP_JSON(&b, "{\"Event\":\"TroupeExecutorDropped\"");
+    struct trp_buf b = begin(l, "TroupeExecutorDropped", at);
     TRP_JSON_QUOTED(&b, "Executor ID", executor_in_log(l, e).n);
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 void trp_event_executor_added(trp_event_log *l, trp_executor_id e, const char *host,
@@ -334,15 +311,11 @@ void trp_event_executor_removed(trp_event_log *l, trp_executor_id e, const char 
 void trp_event_executor_relabelled(trp_event_log *l, trp_executor_id e,
                                    const struct trp_resource_profile *p, int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
+    struct trp_buf b = begin(l, "TroupeExecutorRelabelled", at);
     trp_statistics_executor_relabelled(l->statistics, e, at);
-    TRP_JSON(&b, "{\"Event\":\"TroupeExecutorRelabelled\"");
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
     TRP_JSON_QUOTED(&b, "Executor ID", executor_in_log(l, e).n);
     TRP_JSON_INT(&b, "Resource Profile Id", p->id.n);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 /* ---- jobs and stages ---- */
@@ -441,20 +414,16 @@ void trp_event_task_given_up(trp_event_log *l, const struct trp_event_given_up *
 void trp_event_stage_waits(trp_event_log *l, trp_stage_id stage, enum trp_wait what,
                            int64_t at)
 {
-    struct trp_buf b = {0};
-    trp_statistics_at(l->statistics, at);
     const struct trp_stage_statistics *s = trp_statistics_stage(l->statistics, stage);
     if (!s) {
         trp_event_log_out_of_memory(l);
         return;
     }
-    TRP_JSON(&b, "{\"Event\":\"TroupeStageWaits\"");
+    struct trp_buf b = begin(l, "TroupeStageWaits", at);
     TRP_JSON_INT(&b, "Stage ID", stage.n);
     TRP_JSON_INT(&b, "Stage Attempt ID", s->attempt);
     TRP_JSON_TEXT(&b, "Reason", trp_wait_name(what));
-    TRP_JSON_INT(&b, "Timestamp", at / 1000000);
-    TRP_JSON(&b, "}\n");
-    trp_event_log_put_lines(l, &b);
+    put_at(l, &b, at);
 }
 
 void trp_event_stage_retried(trp_event_log *l, trp_stage_id stage, const char *failure,
