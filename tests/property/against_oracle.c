@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
 #include "small_case.h"
 
 enum kind {
@@ -37,16 +36,7 @@ static enum kind random_kind(struct rng *r)
         [PARTIAL] = 12, [END] = 34,     [LOSE] = 3,      [DECOMMISSION] = 2,
         [STARTED] = 4,  [PROGRESS] = 3, [SPECULATE] = 8, [TICK] = 2,
     };
-    uint32_t sum = 0, at;
-    for (int i = 0; i < KINDS; i++)
-        sum += weights[i];
-    at = rng_below(r, sum);
-    for (int i = 0; i < KINDS; i++) {
-        if (at < weights[i])
-            return (enum kind)i;
-        at -= weights[i];
-    }
-    return ROUND;
+    return (enum kind)rng_weighted(r, weights, KINDS);
 }
 
 /* Every step's last argument is how long after the one before it happens (ms). */
@@ -316,26 +306,27 @@ static void play_all(struct both *b, const struct stream *s, FILE *explain,
         v->at = s->nsteps;
 }
 
-static void play(const struct stream *s, FILE *explain, struct verdict *ret)
+static uint64_t play_once(const struct stream *s, FILE *explain, struct verdict *v)
 {
     static struct both b;
-    int64_t before = memory_held();
     trp_error err;
-    memset(ret, 0, sizeof(*ret));
     small_setup(s->knob, &b.setup);
     if (explain)
         small_write(&b.setup, explain);
     oracle_init(&b.oracle, &b.setup);
     if (small_open(&b.engine, &b.setup, &err) < 0)
-        verdict_break(ret, "the engine takes the setup", "%s", err.text);
+        verdict_break(v, "the engine takes the setup", "%s", err.text);
     else
-        play_all(&b, s, explain, ret);
+        play_all(&b, s, explain, v);
     if (explain)
-        fprintf(explain, "%s\n", ret->broken[0] ? ret->text : "both agree");
+        fprintf(explain, "%s\n", v->broken[0] ? v->text : "both agree");
     small_close(&b.engine);
-    if (memory_held() != before)
-        verdict_break(ret, "everything is freed with the engine", "%lld bytes are left",
-                      (long long)(memory_held() - before));
+    return 0;
+}
+
+static void play(const struct stream *s, FILE *explain, struct verdict *ret)
+{
+    stream_play(s, play_once, false, explain, ret);
 }
 
 const struct subject oracle_subject = {

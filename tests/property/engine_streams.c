@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "engine_streams.h"
-#include "memory.h"
 
 enum kind {
     JOB,
@@ -47,16 +46,7 @@ static enum kind random_kind(struct rng *r)
         [TIME] = 12,      [TIMER] = 10,    [NOBODY] = 8, [DECOMMISSION] = 1,
         [PROGRESS] = 2,   [CONTENDED] = 4,
     };
-    uint32_t sum = 0, at;
-    for (int i = 0; i < KINDS; i++)
-        sum += weights[i];
-    at = rng_below(r, sum);
-    for (int i = 0; i < KINDS; i++) {
-        if (at < weights[i])
-            return (enum kind)i;
-        at -= weights[i];
-    }
-    return TIMER;
+    return (enum kind)rng_weighted(r, weights, KINDS);
 }
 
 static void make_step(struct step *s, struct rng *r)
@@ -512,7 +502,6 @@ static void leave(struct cluster *c)
 static uint64_t play_once(const struct stream *s, FILE *explain, struct verdict *v)
 {
     static struct cluster c;
-    int64_t before = memory_held();
     engine_open(&c, s, v, explain);
     for (uint32_t i = 0; i < s->nsteps && !v->broken[0]; i++) {
         v->at = i;
@@ -533,18 +522,12 @@ static uint64_t play_once(const struct stream *s, FILE *explain, struct verdict 
     cluster_say(&c, "%s\n", v->broken[0] ? v->text : "every invariant held");
     uint64_t hash = c.hash;
     cluster_close(&c);
-    if (memory_held() != before)
-        verdict_break(v, "everything is freed with the engine", "%lld bytes are left",
-                      (long long)(memory_held() - before));
     return hash;
 }
 
 static void play(const struct stream *s, FILE *explain, struct verdict *ret)
 {
-    memset(ret, 0, sizeof(*ret));
-    uint64_t first = play_once(s, explain, ret);
-    if (s->knob[TWICE] && !ret->broken[0] && play_once(s, NULL, ret) != first)
-        verdict_break(ret, "the same events give the same actions", "they do not");
+    stream_play(s, play_once, s->knob[TWICE], explain, ret);
 }
 
 const struct subject engine_subject = {.name = "engine",

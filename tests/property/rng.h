@@ -37,4 +37,15 @@ static inline bool rng_one_in(struct rng *r, uint32_t n)
     return rng_below(r, n) == 0;
 }
 
+/* 0 .. n-1, each as often as its weight says. */
+static inline uint32_t rng_weighted(struct rng *r, const uint8_t *weights, uint32_t n)
+{
+    uint32_t sum = 0, i = 0;
+    for (uint32_t k = 0; k < n; k++)
+        sum += weights[k];
+    for (uint32_t at = rng_below(r, sum); at >= weights[i]; i++)
+        at -= weights[i];
+    return i;
+}
+
 #endif

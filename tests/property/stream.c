@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 const struct subject *subject_by_name(const char *name)
 {
     static const struct subject *const all[] = {&engine_subject, &data_subject,
@@ -107,4 +109,19 @@ void verdict_break(struct verdict *v, const char *broken, const char *fmt, ...)
     snprintf(v->broken, sizeof(v->broken), "%s", broken);
     vsnprintf(v->text, sizeof(v->text), fmt, ap);
     va_end(ap);
+}
+
+void stream_play(const struct stream *s,
+                 uint64_t (*play_once)(const struct stream *s, FILE *explain,
+                                       struct verdict *v),
+                 bool twice, FILE *explain, struct verdict *ret)
+{
+    int64_t before = memory_held();
+    memset(ret, 0, sizeof(*ret));
+    uint64_t first = play_once(s, explain, ret);
+    if (twice && !ret->broken[0] && play_once(s, NULL, ret) != first)
+        verdict_break(ret, "the same events give the same actions", "they do not");
+    if (memory_held() != before)
+        verdict_break(ret, "everything is freed with the engine", "%lld bytes are left",
+                      (long long)(memory_held() - before));
 }

@@ -66,6 +66,13 @@ void stream_write_step(const struct stream *s, uint32_t step, FILE *f);
 /* 0, or -1 with the reason on stderr. */
 int stream_read(struct stream *s, const char *file);
 
+/* Plays it by `play_once`, which returns a hash of all actions; with `twice` once more,
+ * for the same hash. Everything must be freed each time. */
+void stream_play(const struct stream *s,
+                 uint64_t (*play_once)(const struct stream *s, FILE *explain,
+                                       struct verdict *v),
+                 bool twice, FILE *explain, struct verdict *ret);
+
 /* Notes the first broken invariant; later ones are not looked at. */
 void verdict_break(struct verdict *v, const char *broken, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
