@@ -286,8 +286,9 @@ static void lose_source(struct trp_engine *e, const struct trp_fetch_source *fro
 }
 
 void trp_stage_fetch_failed(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
-                            const struct trp_fetch_source *from, const char *text)
+                            const struct trp_fetch_source *from)
 {
+    const char *text = from->text ? from->text : "a map output could not be fetched";
     struct trp_stage *m = trp_stage_find(e, from->stage);
     if (s->state == TRP_STAGE_ENDED || attempt + 1 != s->attempts) {
         e->ignored++;

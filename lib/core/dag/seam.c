@@ -1,53 +1,7 @@
 /*
- * What the DAG is told: by the task scheduler, in terms of task sets (dag_state.h), and
- * by events from outside that concern nobody else.
+ * Events from outside that concern nobody but the DAG.
  */
 #include "core/engine_state.h"
-
-void trp_dag_task_done(struct trp_engine *e, struct trp_task_set *set, uint32_t task,
-                       uint32_t executor, const struct trp_task_end *end)
-{
-    trp_stage_done(e, set->stage, set->stage_attempt, task, executor, end);
-}
-
-void trp_dag_task_given_up(struct trp_engine *e, struct trp_task_set *set,
-                           uint32_t task)
-{
-    trp_stage_given_up(e, set->stage, task);
-}
-
-void trp_dag_set_finished(struct trp_engine *e, struct trp_task_set *set)
-{
-    trp_stage_check_complete(e, set->stage);
-}
-
-void trp_dag_set_aborted(struct trp_engine *e, struct trp_task_set *set, int code,
-                         uint32_t task, const char *text)
-{
-    trp_stage_abort(e, set->stage, code, task, text);
-}
-
-void trp_dag_fetch_failed(struct trp_engine *e, struct trp_task_set *set, uint32_t task,
-                          const struct trp_fetch_source *from)
-{
-    (void)task;
-    trp_stage_fetch_failed(e, set->stage, set->stage_attempt, from,
-                           from->text ? from->text
-                                      : "a map output could not be fetched");
-}
-
-void trp_dag_barrier_failed(struct trp_engine *e, struct trp_task_set *set,
-                            uint32_t task, const char *text)
-{
-    trp_stage_barrier_failed(e, set->stage, set->stage_attempt, task, text);
-}
-
-void trp_dag_resubmitted(struct trp_engine *e, struct trp_task_set *set, uint32_t task)
-{
-    trp_stage_resubmitted(e, set->stage, set->stage_attempt, task);
-}
-
-/* ---- events ---- */
 
 /* The numbers of the hosts that a dataset prefers; NULL: out of memory. */
 static uint32_t *intern_hosts(struct trp_engine *e, const struct trp_dataset_spec *spec)

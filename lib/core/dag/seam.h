@@ -7,32 +7,26 @@
 
 #include "core/engine_state.h"
 
-/* ---- the seam: what task sets tell the stages ---- */
+/* ---- what task sets tell the stages; also for runs of the DAG alone ---- */
 
-/* The first success of a task; of a zombie set too. executor: TRP_NONE for a gang. */
-void trp_dag_task_done(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
-                       uint32_t executor, const struct trp_task_end *end);
+/* The first success of a task; of a zombie set too. executor: TRP_NONE for a gang;
+ * `end`: what a map task left, and which attempt. */
+void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
+                    uint32_t task, uint32_t executor, const struct trp_task_end *end);
 /* It failed for good: tells it. The stage goes on, or its end follows. */
-void trp_dag_task_given_up(struct trp_engine *e, struct trp_task_set *s, uint32_t task);
-/* All its tasks succeeded, or were given up, which was reported before; of a set that
- * was no zombie. */
-void trp_dag_set_finished(struct trp_engine *e, struct trp_task_set *s);
-/* It gave up. */
-void trp_dag_set_aborted(struct trp_engine *e, struct trp_task_set *s, int code,
-                         uint32_t task, const char *text);
-/* The set is a zombie now. */
-void trp_dag_fetch_failed(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
-                          const struct trp_fetch_source *from);
+void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task);
+/* Its set is a zombie now. */
+void trp_stage_fetch_failed(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
+                            const struct trp_fetch_source *from);
 /* A task of a barrier set failed; the set is a zombie now. */
-void trp_dag_barrier_failed(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
-                            const char *text);
+void trp_stage_barrier_failed(struct trp_engine *e, struct trp_stage *s,
+                              uint32_t attempt, uint32_t task, const char *text);
 /* A finished map task whose output went with its executor is pending again. */
-void trp_dag_resubmitted(struct trp_engine *e, struct trp_task_set *s, uint32_t task);
+void trp_stage_resubmitted(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
+                           uint32_t task);
 /* After everything above was told of a lost executor; it is still there. */
 void trp_dag_executor_lost(struct trp_engine *e, const struct trp_executor *x,
                            enum trp_loss reason);
-
-/* ---- beside the seam ---- */
 
 void trp_dag_executor_added(struct trp_engine *e, uint32_t executor, uint32_t host);
 void trp_dag_executor_decommissioned(struct trp_engine *e, uint32_t executor,
@@ -42,19 +36,6 @@ void trp_dag_attempt_began(struct trp_engine *e, struct trp_stage *s);
 void trp_dag_attempt_gone(struct trp_engine *e, struct trp_stage *s);
 /* How many parents' tasks (after … each) task `task` still waits for. */
 uint16_t trp_dag_held(const struct trp_stage *s, uint32_t task);
-
-/* ---- the seam by stage and attempt; also for runs of the DAG alone ---- */
-
-/* `end`: what a map task left, and which attempt. */
-void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
-                    uint32_t task, uint32_t executor, const struct trp_task_end *end);
-void trp_stage_fetch_failed(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
-                            const struct trp_fetch_source *from, const char *text);
-void trp_stage_barrier_failed(struct trp_engine *e, struct trp_stage *s,
-                              uint32_t attempt, uint32_t task, const char *text);
-void trp_stage_resubmitted(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
-                           uint32_t task);
-void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task);
 
 /* ---- seam.c: events that only the DAG cares for ---- */
 

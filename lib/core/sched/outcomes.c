@@ -216,7 +216,7 @@ static void succeed(struct trp_engine *e, struct trp_task_set *s,
     if (end->result_bytes) /* first: the last task's may be the one too much */
         count_result(e, own, end->result_bytes);
     if (!e->sched_alone)
-        trp_dag_task_done(e, own, task, executor, end);
+        trp_stage_done(e, own->stage, own->stage_attempt, task, executor, end);
     trp_set_check_finished(e, own);
 }
 
@@ -249,7 +249,7 @@ static void fail_task(struct trp_engine *e, struct trp_task_set *s, uint32_t tas
     if (goes_on)
         kill_others(e, &s->tasks[task]);
     if (!e->sched_alone)
-        trp_dag_task_given_up(e, own, task);
+        trp_stage_given_up(e, own->stage, task);
     if (goes_on)
         trp_set_check_finished(e, own);
     else
@@ -280,7 +280,7 @@ static void end_set(struct trp_engine *e, struct trp_task_set *own, uint32_t tas
         else
             snprintf(text, sizeof(text), "%s", why);
         if (!e->sched_alone)
-            trp_dag_barrier_failed(e, own, task, text);
+            trp_stage_barrier_failed(e, own->stage, own->stage_attempt, task, text);
     }
 }
 
@@ -294,7 +294,7 @@ static void leave_task(struct trp_engine *e, struct trp_task_set *own, uint32_t 
     if (end->from.executor.n != TRP_NONE)
         trp_exclusion_fetch_failed(e, end->from.executor.n);
     if (!e->sched_alone)
-        trp_dag_fetch_failed(e, own, task, &end->from);
+        trp_stage_fetch_failed(e, own->stage, own->stage_attempt, &end->from);
 }
 
 /* Notes a failure that counts. Is the task given up? */
@@ -406,7 +406,7 @@ void trp_task_undo(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
         e->any_dirty = true;
     }
     if (!e->sched_alone)
-        trp_dag_resubmitted(e, s, task);
+        trp_stage_resubmitted(e, s->stage, s->stage_attempt, task);
 }
 
 /* A gang is one attempt without an executor; the cluster waits for its room. */

@@ -318,7 +318,7 @@ void trp_set_abort(struct trp_engine *e, struct trp_task_set *s, int code,
         return;
     end_set(e, own, TRP_SET_ABORTED, task, text);
     if (!e->sched_alone)
-        trp_dag_set_aborted(e, own, code, task, text);
+        trp_stage_abort(e, own->stage, code, task, text);
 }
 
 TRP_RARE static void finish(struct trp_engine *e, struct trp_task_set *s)
@@ -328,7 +328,7 @@ TRP_RARE static void finish(struct trp_engine *e, struct trp_task_set *s)
         return;
     end_set(e, s, TRP_SET_FINISHED, TRP_NONE, "");
     if (!e->sched_alone)
-        trp_dag_set_finished(e, s);
+        trp_stage_check_complete(e, s->stage);
 }
 
 void trp_set_check_finished(struct trp_engine *e, struct trp_task_set *s)

@@ -99,10 +99,9 @@ static int fetch_failed(struct trp_sim_dag *s, const struct trp_yaml_node *value
                              "a task that could not fetch says from where: "
                              "from: {stage: …, map: …, executor: …}");
     int rc = read_from(s, v->from, &from, &map);
+    from.text = v->reason;
     if (rc == 0 && stage && map)
-        trp_stage_fetch_failed(s->engine, stage, (uint32_t)v->attempt, &from,
-                               v->reason ? v->reason
-                                         : "a map output could not be fetched");
+        trp_stage_fetch_failed(s->engine, stage, (uint32_t)v->attempt, &from);
     return rc;
 }
 
