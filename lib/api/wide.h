@@ -88,7 +88,6 @@ struct trp_combining {
     int code;           /* that the function returned, 0: none */
     const char *failed; /* what it did wrong */
 };
-void trp_combining_init(struct trp_combining *c, const struct trp_wide_plan *plan);
 void trp_combining_free(struct trp_combining *c);
 /* `c` is lent to it. */
 struct trp_shuffle_order trp_wide_order(const struct trp_wide_plan *p,

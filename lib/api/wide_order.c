@@ -4,7 +4,7 @@
 #include "api/wide.h"
 #include "core/base/error.h"
 
-void trp_combining_init(struct trp_combining *c, const struct trp_wide_plan *plan)
+static void begin_combining(struct trp_combining *c, const struct trp_wide_plan *plan)
 {
     c->plan = plan;
     c->code = 0;
@@ -87,7 +87,7 @@ struct trp_shuffle_order trp_wide_order(const struct trp_wide_plan *p,
                                         struct trp_combining *c)
 {
     struct trp_shuffle_order order = {.context = c};
-    trp_combining_init(c, p);
+    begin_combining(c, p);
     switch (p->kind) {
     case TRP_WIDE_REDUCE:
         order.combine = combine_sum;

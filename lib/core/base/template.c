@@ -31,7 +31,9 @@ bool trp_template_is_name(const char *name, size_t size)
     return is(name, size, "task") || trp_template_is_of_item(name, size);
 }
 
-const char *trp_template_name(const char **at, size_t *ret_size)
+/* The first name from *at on, not its `${` and `}`; *at is moved behind it. NULL: there
+ * is no other. */
+static const char *next_name(const char **at, size_t *ret_size)
 {
     for (const char *from = *at; (from = strstr(from, "${")); from++) {
         const char *end = strchr(from, '}');
@@ -49,7 +51,7 @@ const char *trp_template_name(const char **at, size_t *ret_size)
 bool trp_template_names_task(const char *text)
 {
     size_t size;
-    return trp_template_name(&text, &size) != NULL;
+    return next_name(&text, &size) != NULL;
 }
 
 size_t trp_item_text_size(const char *item, size_t size)

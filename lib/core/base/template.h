@@ -45,9 +45,6 @@ struct trp_template_part {
 bool trp_template_is_name(const char *name, size_t size);
 /* Whether it needs an item. */
 bool trp_template_is_of_item(const char *name, size_t size);
-/* The first name from *at on, not its `${` and `}`; *at is moved behind it. NULL: there
- * is no other. */
-const char *trp_template_name(const char **at, size_t *ret_size);
 bool trp_template_names_task(const char *text);
 /* The next part from *at on, moving it; false at the end. */
 bool trp_template_next(const char **at, const struct trp_task_values *v,

@@ -107,7 +107,7 @@ static void look_again(struct trp_engine *e, struct trp_stage *s)
 
 /* ---- time ---- */
 
-void trp_gate_time(struct trp_engine *e)
+static void look_at_gated(struct trp_engine *e)
 {
     while (e->dag.gated && e->dag.gated->gate_due <= e->now) {
         struct trp_job *j = e->dag.gated;
@@ -135,5 +135,5 @@ int64_t trp_dag_next_timer(const struct trp_engine *e)
 void trp_dag_time(struct trp_engine *e)
 {
     trp_stages_resubmit(e);
-    trp_gate_time(e);
+    look_at_gated(e);
 }

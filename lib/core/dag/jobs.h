@@ -44,6 +44,5 @@ void trp_gate_remove(struct trp_engine *e, struct trp_job *j);
  * when the slots do not come. */
 void trp_gate_watch(struct trp_engine *e, struct trp_stage *s);
 void trp_gate_unwatch(struct trp_engine *e, struct trp_stage *s);
-void trp_gate_time(struct trp_engine *e);
 
 #endif

@@ -40,7 +40,8 @@ bool trp_stage_is_available(const struct trp_engine *e, const struct trp_stage *
                      : s->outcome == TRP_OUTCOME_SUCCEEDED;
 }
 
-bool trp_link_is_open(const struct trp_engine *e, const struct trp_stage_link *l)
+/* Is the parent as far as the child needs? */
+static bool is_open(const struct trp_engine *e, const struct trp_stage_link *l)
 {
     return l->edge == TRP_EDGE_EACH ? l->parent->attempts > 0
                                     : trp_stage_is_available(e, l->parent);
@@ -75,7 +76,7 @@ static void resolve(struct trp_engine *e, struct trp_stage *s)
         e->out_of_memory = true;
     for (uint32_t i = 0; i < s->nparents; i++) {
         struct trp_stage_link *l = &s->parents[i];
-        bool needed = reads(e, l), open = trp_link_is_open(e, l);
+        bool needed = reads(e, l), open = is_open(e, l);
         l->waits = needed && !open;
         s->blockers += l->waits;
         if (l->waits)
@@ -115,7 +116,8 @@ void trp_stages_run_ready(struct trp_engine *e)
     }
 }
 
-void trp_stage_unblock(struct trp_engine *e, struct trp_stage *s, bool each)
+/* Some map stage got all its outputs, some stage got tasks: children that waited. */
+static void unblock(struct trp_engine *e, struct trp_stage *s, bool each)
 {
     for (struct trp_stage_link *l = s->children; l; l = l->next) {
         struct trp_stage *c = l->child;
@@ -279,7 +281,7 @@ int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
     if (rc < 0 || s->state != TRP_STAGE_RUNNING)
         return rc;
     trp_gate_watch(e, s);
-    trp_stage_unblock(e, s, true);
+    unblock(e, s, true);
     trp_stage_tell_inherited(e, s);
     if (!missing && s->state == TRP_STAGE_RUNNING)
         complete(e, s);
@@ -350,7 +352,7 @@ static void complete_map(struct trp_engine *e, struct trp_stage *s)
     s->outcome = TRP_OUTCOME_SUCCEEDED;
     report_end(e, s, TRP_OUTCOME_SUCCEEDED, 0, TRP_NONE, "");
     tell_uses(e, s);
-    trp_stage_unblock(e, s, false);
+    unblock(e, s, false);
 }
 
 /* Once a stage; out of the way of what is done for every task. */
@@ -374,7 +376,7 @@ TRP_RARE static void complete(struct trp_engine *e, struct trp_stage *s)
     }
     trp_stage_close(e, s, TRP_OUTCOME_SUCCEEDED, 0, TRP_NONE, "");
     tell_uses(e, s);
-    trp_stage_unblock(e, s, false);
+    unblock(e, s, false);
 }
 
 bool trp_stage_was_checked(struct trp_engine *e, struct trp_stage *s, const char *text)

@@ -25,8 +25,6 @@ struct trp_stage *trp_stage_find(const struct trp_engine *e, trp_stage_id id);
 /* ---- stages.c ---- */
 
 bool trp_stage_is_available(const struct trp_engine *e, const struct trp_stage *s);
-/* Is the parent as far as the child needs? */
-bool trp_link_is_open(const struct trp_engine *e, const struct trp_stage_link *l);
 /* Somebody needs it: it runs, or waits for what it needs. Takes effect at the end of
  * the step. */
 void trp_stage_want(struct trp_engine *e, struct trp_stage *s);
@@ -50,8 +48,6 @@ void trp_stage_close(struct trp_engine *e, struct trp_stage *s,
                      const char *text);
 /* Out of its state, into another: the only place where a state changes. */
 void trp_stage_to(struct trp_stage *s, enum trp_stage_state state);
-/* Some map stage got all its outputs, some stage got tasks: children that waited. */
-void trp_stage_unblock(struct trp_engine *e, struct trp_stage *s, bool each);
 void trp_class_give_up(struct trp_engine *e, struct trp_class *c, int code,
                        const char *text);
 

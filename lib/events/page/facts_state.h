@@ -11,14 +11,9 @@ int trp_page_id_set(struct trp_page_id **ids, uint32_t id, uint32_t place);
 /* TRP_NONE: it has none. */
 uint32_t trp_page_id_get(const struct trp_page_id *ids, uint32_t id);
 void trp_page_id_drop(struct trp_page_id **ids, uint32_t id);
-void trp_page_ids_free(struct trp_page_id **ids);
 
-/* The place of a host's name; TRP_NONE: out of memory. */
-uint32_t trp_page_host_place(struct trp_page_facts *f, const char *name);
 /* The time in a field, ms, noted as the last one; 0: none. */
 int64_t trp_page_at(struct trp_page_facts *f, const json_t *event, const char *field);
-/* Makes a stage known by Spark's StageInfo, in its start; TRP_NONE: it is none. */
-uint32_t trp_page_stage_know(struct trp_page_facts *f, const json_t *info);
 /* The place of the event's stage; TRP_NONE. */
 uint32_t trp_page_stage_in(const struct trp_page_facts *f, const json_t *event);
 

@@ -61,7 +61,7 @@ void trp_page_id_drop(struct trp_page_id **ids, uint32_t id)
     free(i);
 }
 
-void trp_page_ids_free(struct trp_page_id **ids)
+static void ids_free(struct trp_page_id **ids)
 {
     struct trp_page_id *i, *next;
     HASH_ITER(hh, *ids, i, next) {
@@ -70,7 +70,8 @@ void trp_page_ids_free(struct trp_page_id **ids)
     }
 }
 
-uint32_t trp_page_host_place(struct trp_page_facts *f, const char *name)
+/* The place of a host's name; TRP_NONE: out of memory. */
+static uint32_t host_place(struct trp_page_facts *f, const char *name)
 {
     struct trp_page_host *h = NULL;
     HASH_FIND_STR(f->host_of, name, h);
@@ -127,11 +128,11 @@ static int on_log_start(void *context, const json_t *event)
         return TRP_ENOMEM;
     f->starts[f->nstarts++] = (struct trp_page_start){.first_stage = f->nstages,
                                                       .first_executor = f->nexecutors};
-    trp_page_ids_free(&f->open);
-    trp_page_ids_free(&f->stage_of);
-    trp_page_ids_free(&f->executor_of);
-    trp_page_ids_free(&f->profile_of);
-    trp_page_ids_free(&f->job_of_gang);
+    ids_free(&f->open);
+    ids_free(&f->stage_of);
+    ids_free(&f->executor_of);
+    ids_free(&f->profile_of);
+    ids_free(&f->job_of_gang);
     return 0;
 }
 
@@ -260,7 +261,8 @@ static bool take_parents(struct trp_page_stage *s, const json_t *info)
     return !n || s->parents;
 }
 
-uint32_t trp_page_stage_know(struct trp_page_facts *f, const json_t *info)
+/* Makes a stage known by Spark's StageInfo, in its start; TRP_NONE: it is none. */
+static uint32_t know_stage(struct trp_page_facts *f, const json_t *info)
 {
     const char *name = json_string_value(json_object_get(info, "Stage Name"));
     trp_stage_id id;
@@ -301,7 +303,7 @@ static int on_job_start(void *context, const json_t *event)
     size_t i;
     trp_page_at(f, event, "Submission Time");
     json_array_foreach(infos, i, info)
-        if (trp_page_stage_know(f, info) == TRP_NONE)
+        if (know_stage(f, info) == TRP_NONE)
             return TRP_ENOMEM;
     return 0;
 }
@@ -326,7 +328,7 @@ static int on_stage_submitted(void *context, const json_t *event)
 {
     struct trp_page_facts *f = context;
     const json_t *info = json_object_get(event, "Stage Info");
-    uint32_t place = trp_page_stage_know(f, info);
+    uint32_t place = know_stage(f, info);
     int64_t at = trp_page_at(f, info, "Submission Time");
     if (place == TRP_NONE)
         return TRP_ENOMEM;
@@ -407,7 +409,7 @@ static int on_executor_added(void *context, const json_t *event)
         x->asked = x->came;
     x->cores = json_number_value(json_object_get(info, "Total Cores"));
     x->profile = profile_in(f, info);
-    x->host = trp_page_host_place(f, host ? host : "?");
+    x->host = host_place(f, host ? host : "?");
     return x->host == TRP_NONE ? TRP_ENOMEM : begin_span(f, x, x->profile, x->came);
 }
 
@@ -618,11 +620,11 @@ int trp_page_facts_read(const char *file, struct trp_run_records *ret_records,
 
 void trp_page_facts_free(struct trp_page_facts *f)
 {
-    trp_page_ids_free(&f->open);
-    trp_page_ids_free(&f->stage_of);
-    trp_page_ids_free(&f->executor_of);
-    trp_page_ids_free(&f->profile_of);
-    trp_page_ids_free(&f->job_of_gang);
+    ids_free(&f->open);
+    ids_free(&f->stage_of);
+    ids_free(&f->executor_of);
+    ids_free(&f->profile_of);
+    ids_free(&f->job_of_gang);
     free_hosts_of(f);
     for (uint32_t i = 0; i < f->nexecutors; i++)
         free(f->executors[i].why);
