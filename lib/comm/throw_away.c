@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "comm/transport.h"
+#include "os/child.h"
 
 enum { ARGS_MAX = 64, GO_MS = 500 };
 
@@ -61,23 +61,8 @@ pid_t trp_throw_away_start(const char *const *argv, const char *last, trp_error 
     char **env = clean_environment();
     if (!env)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    for (int fd = 0; fd < 3; fd++)
-        posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
-                                        POSIX_SPAWN_SETSIGDEF);
     pid_t pid;
-    int rc = posix_spawnp(&pid, args[0], &files, &attr, args, env);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attr);
+    int rc = trp_child_start(args, env, (int[]){-1, -1, -1}, &pid);
     free(env);
     if (rc != 0)
         return trp_error_set(err, TRP_ESYSTEM, "cannot start %s: %s", argv[0],

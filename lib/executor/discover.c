@@ -10,7 +10,6 @@
 #include <jansson.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/profile/ledger.h"
+#include "os/child.h"
 #include "os/clock.h"
 
 extern char **environ;
@@ -139,49 +139,11 @@ static void close_if(int *fd)
     *fd = -1;
 }
 
-/* All signals as a program expects them. */
-static int set_signals(posix_spawnattr_t *attributes)
-{
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    int rc = posix_spawnattr_setsigmask(attributes, &none);
-    if (rc == 0)
-        rc = posix_spawnattr_setsigdefault(attributes, &all);
-    if (rc == 0)
-        rc = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP |
-                                                      POSIX_SPAWN_SETSIGMASK |
-                                                      POSIX_SPAWN_SETSIGDEF);
-    return rc;
-}
-
-static int spawn_with(const struct trp_discovery *q, posix_spawnattr_t *attributes,
-                      const int *out, const int *errors, pid_t *ret)
-{
-    char *argv[] = {(char *)(uintptr_t)q->script, NULL};
-    posix_spawn_file_actions_t files;
-    int rc = posix_spawn_file_actions_init(&files);
-    if (rc)
-        return rc;
-    rc = set_signals(attributes);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2(&files, out[1], 1);
-    if (rc == 0)
-        rc = posix_spawn_file_actions_adddup2(&files, errors[1], 2);
-    if (rc == 0)
-        rc = posix_spawn(ret, q->script, &files, attributes, argv,
-                         q->env ? q->env : environ);
-    posix_spawn_file_actions_destroy(&files);
-    return rc;
-}
-
 /* 0, or an errno. */
 static int start(const struct trp_discovery *q, struct script *s)
 {
     int out[2] = {-1, -1}, errors[2] = {-1, -1};
-    posix_spawnattr_t attributes;
+    char *argv[] = {(char *)(uintptr_t)q->script, NULL};
     if (pipe2(out, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0 ||
         fcntl(out[0], F_SETFL, O_NONBLOCK) < 0 ||
         fcntl(errors[0], F_SETFL, O_NONBLOCK) < 0) {
@@ -192,11 +154,8 @@ static int start(const struct trp_discovery *q, struct script *s)
         close_if(&errors[1]);
         return error;
     }
-    int rc = posix_spawnattr_init(&attributes);
-    if (rc == 0) {
-        rc = spawn_with(q, &attributes, out, errors, &s->pid);
-        posix_spawnattr_destroy(&attributes);
-    }
+    int rc = trp_child_start(argv, q->env ? q->env : environ,
+                             (int[]){-1, out[1], errors[1]}, &s->pid);
     close(out[1]);
     close(errors[1]);
     s->out = out[0];

@@ -16,15 +16,18 @@ static int set_attributes(posix_spawnattr_t *attributes)
                                                     POSIX_SPAWN_SETSIGMASK);
 }
 
-static int set_files(posix_spawn_file_actions_t *actions, int output)
+static int set_files(posix_spawn_file_actions_t *actions, const int fds[3])
 {
-    int error = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-    for (int fd = 1; !error && fd <= 2; fd++)
-        error = posix_spawn_file_actions_adddup2(actions, output, fd);
+    int error = 0;
+    for (int fd = 0; !error && fd < 3; fd++)
+        error = fds[fd] >= 0 ? posix_spawn_file_actions_adddup2(actions, fds[fd], fd)
+                             : posix_spawn_file_actions_addopen(actions, fd,
+                                                                "/dev/null", O_RDWR, 0);
     return error;
 }
 
-int trp_child_start(char *const *argv, char *const *env, int output, pid_t *ret_pid)
+int trp_child_start(char *const *argv, char *const *env, const int fds[3],
+                    pid_t *ret_pid)
 {
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
@@ -32,7 +35,7 @@ int trp_child_start(char *const *argv, char *const *env, int output, pid_t *ret_
     posix_spawn_file_actions_init(&actions);
     int error = set_attributes(&attributes);
     if (!error)
-        error = set_files(&actions, output);
+        error = set_files(&actions, fds);
     if (!error)
         error = posix_spawnp(ret_pid, argv[0], &actions, &attributes, argv, env);
     posix_spawn_file_actions_destroy(&actions);

@@ -7,9 +7,10 @@
 
 #include <sys/types.h>
 
-/* Starts argv[0], looked for in PATH, in a session of its own: stdin is /dev/null, stdout
- * and stderr are `output`, signals are as at the start of a program. 0, or an errno: then
- * there is no child. */
-int trp_child_start(char *const *argv, char *const *env, int output, pid_t *ret_pid);
+/* Starts argv[0], looked for in PATH, in a session of its own, with signals as at the
+ * start of a program. `fds` are its stdin, stdout and stderr; -1: /dev/null. 0, or an
+ * errno: then there is no child. */
+int trp_child_start(char *const *argv, char *const *env, const int fds[3],
+                    pid_t *ret_pid);
 
 #endif

@@ -12,7 +12,7 @@ conf:           core os
 events:         core os conf
 sim/scenario:   core conf
 sim/run:        core conf events
-comm:           core
+comm:           core os
 data:           core os comm
 executor:       core os wire comm data
 cluster:        core os wire conf events executor

@@ -442,7 +442,7 @@ static int start_process(struct trp_local_executor *e, trp_error *err)
     else if (log < 0)
         code = trp_error_set(err, TRP_ESYSTEM, "cannot open the log of executor %u: %m",
                              e->id);
-    else if ((error = trp_child_start(argv, env, log, &e->pid)) != 0)
+    else if ((error = trp_child_start(argv, env, (int[]){-1, log, log}, &e->pid)) != 0)
         code = trp_error_set(err, error == ENOENT ? TRP_ENEVER : TRP_EWAIT,
                              "cannot start executor %u: %s: %s", e->id, argv[0],
                              strerror(error));

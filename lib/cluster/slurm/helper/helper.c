@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,6 +18,7 @@
 #include <slurm/slurm_version.h>
 #endif
 
+#include "os/child.h"
 #include "os/clock.h"
 
 #ifdef TROUPE_SLURM_HEADERS
@@ -69,23 +69,8 @@ struct trp_slurm_helper {
 static int spawn(trp_slurm_helper *h, const char *program, int socket, int log)
 {
     char *const argv[] = {strdup(program), NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, socket, 0);
-    posix_spawn_file_actions_adddup2(&actions, socket, 1);
-    if (log >= 0)
-        posix_spawn_file_actions_adddup2(&actions, log, 2);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    int code = argv[0]
-                   ? posix_spawn(&h->pid, program, &actions, &attributes, argv, environ)
-                   : ENOMEM;
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
+    const int fds[] = {socket, socket, log >= 0 ? log : STDERR_FILENO};
+    int code = argv[0] ? trp_child_start(argv, environ, fds, &h->pid) : ENOMEM;
     free(argv[0]);
     return code;
 }

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 #include "cluster/slurm/steps/step.h"
 #include "core/base/array.h"
 #include "events/run_folder.h"
+#include "os/child.h"
 
 #define LOOK_NS INT64_C(20000000)
 #define FIRST_PAUSE_NS INT64_C(500000000)
@@ -162,28 +162,8 @@ int trp_slurm_tidy_main(int argc, char **argv)
     return trp_private_folders_tidy(owners, (size_t)argc, WAIT_MS) ? 0 : 1;
 }
 
-/* `out`: what it prints goes there; -1: nowhere. */
-static int spawn(char **argv, char **env, int out, pid_t *ret)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&files);
-    for (int fd = 0; fd < 3; fd++)
-        posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
-    if (out >= 0)
-        posix_spawn_file_actions_adddup2(&files, out, 1);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    int code = posix_spawnp(ret, argv[0], &files, &attributes, argv, env);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-    return code;
-}
-
-/* The srun, of these arguments, that `does` something there; 0: it could not be started. */
+/* The srun, of these arguments, that `does` something there; what it prints goes to
+ * `out`, -1: nowhere. 0: it could not be started. */
 static pid_t start_srun(struct trp_slurm *s, const struct trp_slurm_debris *d,
                         char **take_argv, int out, const char *does)
 {
@@ -191,7 +171,8 @@ static pid_t start_srun(struct trp_slurm *s, const struct trp_slurm_debris *d,
     char what[64];
     pid_t pid = 0;
     char **env = trp_mpirun_environ(environ, NULL, more);
-    if (take_argv && env && spawn(take_argv, env, out, &pid) == 0) {
+    if (take_argv && env &&
+        trp_child_start(take_argv, env, (int[]){-1, out, -1}, &pid) == 0) {
         snprintf(what, sizeof what, "srun that %s %s", does, d->name);
         trp_run_folder_pid(s->command.run_dir, (int)pid, what);
         trp_slurm_srun_started(s);
