@@ -1,8 +1,8 @@
 /*
  * `troupe check`: the site file and the live cluster, a line a finding.
  *
- * Facts are collected by cluster/slurm/facts.h, with troupe-slurm; what they mean is
- * decided by cluster/slurm/check.h; here they are printed.
+ * Facts are collected by cluster/slurm/check/facts.h, with troupe-slurm; what they mean is
+ * decided by cluster/slurm/check/check.h; here they are printed.
  */
 #include <errno.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /*
- * `troupe sim --cluster …`: a whole run in virtual time (sim/whole.h).
+ * `troupe sim --cluster …`: a whole run in virtual time (sim/run/whole.h).
  */
 #ifndef TRP_LAUNCHER_SIM_WHOLE_H
 #define TRP_LAUNCHER_SIM_WHOLE_H

@@ -1,6 +1,6 @@
 /*
  * The calls that troupe-slurm makes to Slurm: one function a verb of the protocol
- * (cluster/slurm/line.h). Each blocks for as long as libslurm does, prints what it
+ * (cluster/slurm/helper/line.h). Each blocks for as long as libslurm does, prints what it
  * found as lines, and returns 0 or Slurm's error number.
  *
  * One thread makes all of them.

@@ -2,7 +2,7 @@
  * troupe-slurm: the only program of ours that is linked with libslurm.
  *
  * `troupe` and the driver start it with a socket as its stdin and stdout and speak the
- * protocol of cluster/slurm/line.h with it. Two threads: this one reads lines and sees
+ * protocol of cluster/slurm/helper/line.h with it. Two threads: this one reads lines and sees
  * the pipe close; a worker takes the calls, one after the other, since libslurm blocks
  * (for as long as slurmctld is away) and is not asked twice at once. When the pipe
  * closes, additional jobs that were not given back are ended, and, when nobody said

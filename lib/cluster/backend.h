@@ -17,7 +17,7 @@ struct trp_cluster_where {
     uint32_t job;                    /* of the batch system, that this process is in */
     const char *helper;       /* absolute path of the backend's own program … */
     const char *rank_program; /* … and of troupe-rank */
-    bool gangs;               /* some are to be started, and nobody has said how */
+    bool gangs; /* the run has some, and no site file says by what they are started */
     const char *answer; /* what the batch system has told of the job, for `make` */
 };
 

@@ -78,7 +78,8 @@ struct trp_batch_handler {
     void (*executor_ends)(void *context, trp_executor_id executor, int64_t when);
     /* The folder of the run's on that node is about to be removed, and no executor is
      * there, or comes: what has to be moved before, as words for `troupe-rank move`,
-     * to be freed with trp_argv_free. NULL: nothing. It may take *ret_ns. */
+     * to be freed with trp_argv_free, and in *ret_ns how long that may take. NULL:
+     * nothing. */
     char **(*needed)(void *context, const char *node, int64_t *ret_ns);
     /* A line that it has printed; NULL: it has ended. */
     void (*moved)(void *context, const char *node, const char *line);

@@ -1,5 +1,5 @@
 /*
- * They are started by one spawner for the whole run, forked while the driver is still
+ * Gangs are started by one spawner for the whole run, forked while the driver is still
  * small. It runs the launcher (mpirun, srun: what the backend says) with the
  * rank wrapper and answers with the end of the attempt. The spawner knows a stage's
  * command from the stage's first running attempt to its last.

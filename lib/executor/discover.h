@@ -5,8 +5,8 @@
  *     {"name": "gpu", "addresses": ["0", "1"]}
  *
  * run once an executor, on its host, where neither Slurm nor the site file says so. It
- * runs in a process group of its own with nothing on stdin, has 20 s, and nothing that
- * it started in that group outlives it.
+ * runs in a session of its own with nothing on stdin, has 20 s, and nothing that it
+ * started in its process group outlives it.
  *
  *     struct trp_discovery q = {.resource = "gpu", .script = "/x/find", .amount = 2};
  *     if (trp_discover(&q, &list, &err) == 0) … list is "0,1"; free(list);

@@ -180,7 +180,8 @@ void trp_executor_finish(trp_executor *e)
     trp_mover_stop(e->mover);
     e->mover = NULL;
     trp_executor_files_leave(e);
-    /* Else the spawner sees us die, kills the commands and tells what was said. */
+    /* When a function has not returned this process dies. The spawner sees that, kills
+     * the commands and passes the last words on. */
     if (!stopped)
         _exit(e->status);
     if (e->run_over)
@@ -255,7 +256,7 @@ int trp_executor_secret(const struct trp_executor_shape *shape, uint8_t *ret,
     return TRP_OK;
 }
 
-/* What an executor was started with is nobody else's business. */
+/* Tasks must not find in their environment what this executor was started with. */
 static void clear_environment(void)
 {
     for (size_t i = 0; environ && environ[i];) {
@@ -326,7 +327,8 @@ static int report(uint32_t id, const trp_error *err)
     return trp_error_exit_status(err->code);
 }
 
-/* What is in a job's own folder goes with the job, whatever it dies of. */
+/* Scratch folders lie in the folder of the Slurm job, if it has one: that is removed with
+ * the job, however the job ends. */
 static void prefer_job_folder(struct trp_executor_shape *shape)
 {
     const char *folder = trp_job_folder();

@@ -98,9 +98,10 @@ typedef struct trp_executor {
     struct trp_estimate *estimates;
     struct trp_task_ring ready;
     uint32_t commands; /* at the spawner, running or queued */
-    uint32_t relayed;  /* its ends so far … */
-    uint32_t *unheard; /* … and, of the last ones, their numbers among all ends: what */
-    uint32_t nunheard; /* the driver may not have heard of yet */
+    uint32_t relayed;  /* ends of commands so far */
+    uint32_t
+        *unheard; /* of those that the driver may not have heard of yet, the numbers */
+    uint32_t nunheard; /* among all ends */
     uint32_t unheard_capacity;
     struct trp_buf ends;
     uint32_t ends_made;               /* so far; the driver counts them too */

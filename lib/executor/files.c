@@ -63,7 +63,7 @@ static int use_node(struct trp_executor_files *f, const trp_executor *e,
 static int start_serving(struct trp_executor_files *f, const trp_executor *e,
                          bool here_only, const uint8_t *secret, trp_error *err)
 {
-    enum { PARTS = 4 }; /* of the time that a driver's silence is borne */
+    enum { PARTS = 4 }; /* a fetch waits for a quarter of network.timeout */
     const struct trp_block_server_config server = {
         .folder = f->folder,
         .shared = f->run.path[0] ? f->shared : NULL,

@@ -264,7 +264,7 @@ static void read_first_end(const char *text, struct trp_end *end)
     }
 }
 
-/* What a rank's keeper (cluster/slurm/rank_keep.c) has told of its node. */
+/* What a rank's keeper (cluster/slurm/steps/rank_keep.c) has told of its node. */
 static void read_memory(const struct trp_keeper *k, const char *folder,
                         struct trp_end *end)
 {

@@ -1,8 +1,8 @@
 /*
  * What the ranks of a gang in a Slurm step have used. srun's own times say nothing of
- * it, so that each rank's keeper (cluster/slurm/rank_keep.c) leaves a file "used.RANK"
- * in the gang's folder: CPU time in ns, and the largest memory of a process in KiB. A
- * rank whose keeper was killed too has left none.
+ * it, so the process in front of each rank (cluster/slurm/steps/rank_keep.c) leaves a file
+ * "used.RANK" in the gang's folder: CPU time in ns, and the largest memory of a process
+ * in KiB. If that process was killed too, there is no file.
  */
 #include <dirent.h>
 #include <fcntl.h>

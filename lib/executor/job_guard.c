@@ -28,8 +28,8 @@ static void stay(trp_channel *c)
     }
 }
 
-/* A host name that cannot be resolved says nothing of the driver: for as long as its
- * silence would not either. */
+/* Calls the driver. If the driver's host name cannot be resolved, it tries again for as
+ * long as it would bear the driver's silence: the driver may live. */
 static int call(const struct trp_executor_shape *shape, trp_channel **ret,
                 trp_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Before an executor stands in the room's queue its discovery scripts are run, off the
- * loop. What they say is added to the room, which hands out addresses as it does those
+ * Before an executor stands in the ledger's queue its discovery scripts are run, off the
+ * loop. What they say is added to the ledger, which hands out addresses as it does those
  * of the site file: no two executors have the same.
  *
  * Teardown: an executor that goes stops its scripts and forgets this; what is left here
@@ -111,7 +111,7 @@ static void discovery_free(struct trp_local_discovery *d)
     free(d);
 }
 
-/* Adds what the scripts say to the room, then asks it. */
+/* Adds what the scripts say to the ledger, then asks it. */
 static int enter_room(struct trp_local *l, struct trp_local_discovery *d,
                       struct trp_local_executor *e, trp_error *err)
 {

@@ -15,7 +15,7 @@
 #include "os/core_locks.h"
 #include "os/processes.h"
 
-/* Who stands in the room's queue. First member of both that do. */
+/* Who stands in the ledger's queue: the first member of executors and gangs. */
 struct trp_ticket {
     struct trp_request request;
     bool is_gang;
@@ -23,7 +23,7 @@ struct trp_ticket {
 
 enum trp_local_state {
     TRP_LOCAL_DISCOVERS, /* its discovery scripts run */
-    TRP_LOCAL_WAITS,     /* in the room's queue */
+    TRP_LOCAL_WAITS,     /* in the ledger's queue */
     TRP_LOCAL_WITHDRAWN, /* left the queue; to be told */
     TRP_LOCAL_RUNS,      /* its mpirun lives */
     TRP_LOCAL_ENDS,      /* its mpirun is gone; its session may have others */
@@ -101,7 +101,7 @@ struct trp_local {
 
 /* local.c: serves the queue and tells withdrawn ones from the loop, soon. */
 void trp_local_pump_soon(struct trp_local *l);
-/* local.c: the room has other devices than before. */
+/* local.c: the ledger has other devices than before. */
 void trp_local_look_again(struct trp_local *l);
 /* local.c: one handle less; frees the cluster when it was closed and this the last. */
 void trp_local_handle_closed(struct trp_local *l);
@@ -151,7 +151,7 @@ int trp_local_discover(struct trp_local_executor *e, trp_error *err);
 /* The executor goes: ends its scripts. */
 void trp_local_discovery_stop(struct trp_local_executor *e);
 
-/* gang.c */
+/* local_gang.c */
 int trp_local_gangs_open(struct trp_local *l, trp_error *err);
 int trp_local_gang_ask(struct trp_local *l, const struct trp_gang *g, trp_error *err);
 

@@ -1,7 +1,7 @@
 /*
  * hwloc is asked once, without I/O devices (which take it long to find and belong to
  * the site file here). Processors are listed in hwloc's logical order, so that a run of
- * neighbours in the list is near in the machine too: the room gives out runs.
+ * neighbours in the list is near in the machine too: the ledger gives out runs.
  *
  * A quota of 1.5 CPUs counts as 2 cores: rounding down would leave a third idle,
  * rounding up would slow each by as much; rounded to the nearest.

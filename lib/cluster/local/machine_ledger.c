@@ -284,7 +284,7 @@ static bool is_free(const trp_machine_ledger *ledger, uint32_t core)
     return !ledger->core_taken[core] && !ledger->core_others[core];
 }
 
-/* Where a run of n free cores begins; room->cores when there is none. */
+/* Where a run of n free cores begins; ledger->cores when there is none. */
 static uint32_t find_run(const trp_machine_ledger *ledger, uint32_t n)
 {
     uint32_t length = 0;

@@ -181,7 +181,7 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Executors that a stage may still use: as need.c bounds them. */
+/* Executors that a stage may still use: as demand.c bounds them. */
 static uint32_t executors_of(const struct trp_engine *e, const struct trp_stage *s)
 {
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, s->profile);

@@ -1,5 +1,5 @@
 /*
- * What the two halves of the check share: check.c looks at how Slurm is set up,
+ * What the two halves of the check share: check_settings.c looks at how Slurm is set up,
  * check_site.c at the site file.
  */
 #ifndef TRP_CLUSTER_SLURM_CHECK_CHECK_PARTS_H

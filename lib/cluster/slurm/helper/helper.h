@@ -37,7 +37,7 @@ int trp_slurm_helper_fd(const trp_slurm_helper *h);
 int trp_slurm_helper_ask(trp_slurm_helper *h, const char *call, trp_slurm_answer answer,
                          void *context, int limit_ms, trp_error *err);
 
-/* How a call ended: `refusal` as in cluster/slurm/line.h. */
+/* How a call ended: `refusal` as in cluster/slurm/helper/line.h. */
 struct trp_slurm_end {
     bool failed;
     int refusal;

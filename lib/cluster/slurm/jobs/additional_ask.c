@@ -12,7 +12,7 @@
 
 enum { NODES_MS = 10000 };
 
-/* `refusal` of cluster/slurm/line.h. */
+/* `refusal` of cluster/slurm/helper/line.h. */
 enum refusal { BUSY, WAIT, NEVER, LOST };
 
 /* ---- what is told ---- */
@@ -313,7 +313,7 @@ static struct trp_acquire_need need_of(const struct trp_slurm *s,
     uint32_t jobs = 0, held = 0; /* for those that are tried on doubtful nodes */
     for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         need.coming += j->want == kind->context && is_coming(j) ? j->units : 0;
-        /* Asked for ahead, and perhaps for these by now. */
+        /* A job that was asked for ahead may be given to this kind when it is needed. */
         need.freeing |=
             j->state == TRP_SLURM_JOB_ASKED && j->want->needed == kind->context;
         held +=
@@ -343,8 +343,9 @@ void trp_slurm_additional_again(struct trp_slurm *s,
     kind->last_resort = !s->additional.allowed;
 }
 
-/* Gangs, of which the engine knows nothing, may be had elsewhere at once where there is
- * never room for them inside, else when they have waited. Until then. */
+/* The engine does not decide for gangs whether an additional job may be asked for. It may
+ * at once if the driver's own job never has room for the gang, else after a wait. Returns
+ * when that wait is over; INT64_MAX: there is none. */
 static int64_t look_at_gangs(const struct trp_slurm *s,
                              const struct trp_slurm_request_kind *kind)
 {

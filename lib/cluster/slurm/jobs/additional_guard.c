@@ -203,8 +203,8 @@ void trp_additional_guard_leave(struct trp_slurm_job *j)
     j->step = NULL;
 }
 
-/* With the process that srun leaves behind to end the step when it is killed: guards
- * whose jobs Slurm has not ended are the last who will. */
+/* Leaves the steps alone: a guard whose job Slurm has not ended yet is the last that can
+ * end it. So srun is killed together with the child that would end the step for it. */
 void trp_slurm_additional_close_guards(struct trp_slurm *s)
 {
     for (struct trp_slurm_guard *g = s->additional.guards; g; g = g->next) {

@@ -201,7 +201,8 @@ static int put_guard(FILE *f, const struct trp_slurm *s, const struct trp_slurm_
     return 0;
 }
 
-/* Room for as many on the last node: then any of them suits. */
+/* With `even` the last node has room for as many ranks as the others, even where fewer
+ * are left for it: so any node suits as the last. */
 static void put_tasks(FILE *f, const struct trp_site_request *r, uint32_t count,
                       uint32_t even)
 {

@@ -25,7 +25,7 @@
 
 enum { OWN = 0 }; /* the part */
 
-/* `refusal` of cluster/slurm/line.h. */
+/* `refusal` of cluster/slurm/helper/line.h. */
 enum refusal { BUSY, WAIT, NEVER, LOST };
 
 int trp_slurm_shrink_open(struct trp_slurm *s, const struct trp_slurm_config *config)

@@ -9,7 +9,7 @@
  * driver closes the pipe or Slurm says so. So nothing of an executor stays on its node,
  * although the driver is elsewhere.
  *
- * On stdout, lines of cluster/slurm/line.h with number 0:
+ * On stdout, lines of cluster/slurm/helper/line.h with number 0:
  *
  *     0 started step=3 pid=71 host=node2 CUDA_VISIBLE_DEVICES=0,1 discovered.fpga=a,b
  *     0 leaving                       Slurm ends it
