@@ -27,7 +27,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "events/run_state.h"
 #include "os/held.h"
 
 enum {
@@ -86,6 +85,12 @@ static void make_name(const char *app, char *buf, size_t size)
     snprintf(buf, size, "%s-%s-%d", clean, stamp, (int)getpid());
 }
 
+/* An flock that failed with this errno: the file system has no locks. */
+static bool has_no_locks(int code)
+{
+    return code == ENOSYS || code == EOPNOTSUPP || code == ENOLCK;
+}
+
 /* Holds the lock for as long as the descriptor is open. TRP_ESTATE: somebody has it. */
 static int lock_run(const char *path, int *ret_fd, trp_error *err)
 {
@@ -95,7 +100,7 @@ static int lock_run(const char *path, int *ret_fd, trp_error *err)
     if (fd < 0)
         return failed(err, "make", file);
     for (int i = 0; i < LOCK_TRIES; i++) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || trp_run_state_no_locks(errno)) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || has_no_locks(errno)) {
             *ret_fd = fd;
             return 0;
         }

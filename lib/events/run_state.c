@@ -3,8 +3,6 @@
  * (json_text.h: jansson refuses names that are no UTF-8). It is replaced as a whole, so
  * a reader sees the old or the new one; on a full disk the old one stays.
  */
-#include "events/run_state.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +17,12 @@
 
 #include "core/base/array.h"
 #include "events/json_text.h"
+#include "events/run_folder.h"
 #include "os/clock.h"
 #include "os/held.h"
+#include "os/whole_file.h"
 
 enum { STATE_FILE_MAX = 1 << 20, COMMAND_MAX = 4096 };
-
-bool trp_run_state_no_locks(int code)
-{
-    return code == ENOSYS || code == EOPNOTSUPP || code == ENOLCK;
-}
 
 void trp_run_view_clear(struct trp_run_view *v)
 {
@@ -115,29 +110,6 @@ static void state_text(struct trp_buf *b, const struct trp_run_view *v)
     TRP_JSON(b, "}\n");
 }
 
-static int replace(const char *file, const struct trp_buf *b, trp_error *err)
-{
-    char fresh[PATH_MAX];
-    if (snprintf(fresh, sizeof fresh, "%s.%d", file, (int)getpid()) >= PATH_MAX)
-        return trp_error_set(err, TRP_ELIMIT, "the path of %s is too long", file);
-    int fd = trp_held_open(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ssize_t w = -1;
-    if (fd >= 0) {
-        errno = 0;
-        w = write(fd, b->data, b->size);
-        if (w >= 0 && (size_t)w < b->size)
-            errno = ENOSPC;
-        if (close(fd) < 0)
-            w = -1;
-    }
-    if (w == (ssize_t)b->size && trp_held_rename(fresh, file) == 0)
-        return 0;
-    trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %m", file);
-    if (fd >= 0)
-        trp_held_unlink(fresh, 0);
-    return TRP_ESYSTEM;
-}
-
 int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *status,
                          int exit_status, trp_error *err)
 {
@@ -165,8 +137,11 @@ int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *st
     }
     struct trp_buf b = {0};
     state_text(&b, &v);
-    int code = b.failed ? trp_error_set(err, TRP_ENOMEM, "out of memory")
-                        : replace(file, &b, err);
+    int code = 0;
+    if (b.failed)
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    else if (trp_held_write(file, b.data, b.size, false) < 0)
+        code = trp_error_set(err, TRP_ESYSTEM, "cannot write %s: %m", file);
     trp_buf_free(&b);
     return code;
 }
