@@ -193,8 +193,9 @@ void trp_executor_finish(trp_executor *e)
     e->channel = NULL;
 }
 
-/* Returns when the work is over and no other thread is left. */
-static void work(trp_executor *e)
+/* Works until no other thread is left, and frees it; the process's exit status. After an
+ * end that was not clean it does not return: MPI cannot be finalized. */
+static int work(trp_executor *e)
 {
     struct trp_function_thread *self = &e->loop[0];
     self->tid = gettid();
@@ -202,6 +203,12 @@ static void work(trp_executor *e)
     trp_crash_thread();
     trp_functions_loop(self);
     trp_functions_join(e);
+    int status = e->status;
+    bool clean = e->clean;
+    executor_free(e);
+    if (!clean)
+        _exit(status);
+    return status;
 }
 
 /* ---- an elastic executor --------------------------------------------------------- */
@@ -373,12 +380,7 @@ int trp_executor_main(int *argc, char ***argv, const struct trp_function_runner 
             trp_channel_close(e->channel);
         _exit(status); /* MPI may be half joined */
     }
-    work(e);
-    int status = e->status;
-    bool clean = e->clean;
-    executor_free(e);
-    if (!clean)
-        _exit(status);
+    int status = work(e);
     trp_channel_finalize();
     return status;
 }
@@ -394,11 +396,5 @@ int trp_executor_work(trp_channel *channel, const struct trp_executor_shape *sha
         return report(shape->id, &err);
     prefer_job_folder(&e->shape);
     e->channel = channel;
-    work(e);
-    int status = e->status;
-    bool clean = e->clean;
-    executor_free(e);
-    if (!clean)
-        _exit(status);
-    return status;
+    return work(e);
 }
