@@ -68,11 +68,7 @@ int trp_settings_take(struct trp_settings_request *q, int what, const char *valu
 static int read_file(const char *file, char **ret_text, size_t *ret_size,
                      trp_error *err)
 {
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    int reason =
-        fd < 0 ? errno : trp_file_read(fd, TRP_PIPELINE_FILE_MAX, ret_text, ret_size);
-    if (fd >= 0)
-        close(fd);
+    int reason = trp_held_read(file, TRP_PIPELINE_FILE_MAX, ret_text, ret_size);
     if (reason == ENOMEM)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
     return reason ? trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", file,

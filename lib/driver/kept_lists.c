@@ -66,13 +66,7 @@ static char *take(const struct trp_kept_lists *k, const struct trp_pipeline_stag
 {
     char path[PATH_SIZE], *data = NULL;
     path_of(k, s, part, "", path);
-    int fd = trp_held_open(path, O_RDONLY, 0);
-    if (fd < 0)
-        return NULL;
-    if (trp_file_read(fd, TRP_KEPT_LIST_MAX, &data, ret_size) != 0)
-        data = NULL;
-    close(fd);
-    return data;
+    return trp_held_read(path, TRP_KEPT_LIST_MAX, &data, ret_size) == 0 ? data : NULL;
 }
 
 char *trp_kept_list_take(const struct trp_kept_lists *k,

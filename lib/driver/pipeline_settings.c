@@ -7,7 +7,7 @@
  * changed in between, or is a fault of ours, and is told with the same words.
  */
 #include "driver/pipeline_settings.h"
-#include "os/held.h"
+#include "os/whole_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,23 +18,12 @@
 static int read_stored(const char *path, char **ret_text, size_t *ret_size,
                        trp_error *err)
 {
-    FILE *in = trp_held_fopen(path, "r");
-    if (!in)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %s", path,
-                             strerror(errno));
-    char *text = malloc(TRP_PIPELINE_FILE_MAX + 1);
-    *ret_size = text ? fread(text, 1, TRP_PIPELINE_FILE_MAX + 1, in) : 0;
-    int r = 0;
-    if (!text)
-        r = trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
-    else if (ferror(in))
-        r = trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s", path);
-    fclose(in);
-    if (r < 0)
-        free(text);
-    else
-        *ret_text = text;
-    return r;
+    int reason = trp_held_read(path, TRP_PIPELINE_FILE_MAX, ret_text, ret_size);
+    if (reason == ENOMEM)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
+    return reason ? trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %s", path,
+                                  strerror(reason))
+                  : 0;
 }
 
 struct included_reader {

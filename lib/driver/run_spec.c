@@ -264,16 +264,12 @@ static int load_file(const char *run_dir, const char *name, char **ret, size_t *
 {
     char path[4200];
     snprintf(path, sizeof path, "%s/state/%s", run_dir, name);
-    int fd = trp_held_open(path, O_RDONLY, 0);
-    if (fd >= 0) {
-        int code = trp_file_read(fd, RUN_SPEC_FILE_MAX, ret, ret_n);
-        close(fd);
-        if (code == 0 && *ret_n <= RUN_SPEC_FILE_MAX)
-            return 0;
-        if (code == 0)
-            free(*ret);
-        errno = code ? code : EFBIG;
-    }
+    int code = trp_held_read(path, RUN_SPEC_FILE_MAX, ret, ret_n);
+    if (code == 0 && *ret_n <= RUN_SPEC_FILE_MAX)
+        return 0;
+    if (code == 0)
+        free(*ret);
+    errno = code ? code : EFBIG;
     return disk_error("read", path, err);
 }
 

@@ -47,6 +47,16 @@ int trp_file_read(int fd, size_t most, char **ret, size_t *ret_size)
     return 0;
 }
 
+int trp_held_read(const char *path, size_t most, char **ret, size_t *ret_size)
+{
+    int fd = trp_held_open(path, O_RDONLY, 0);
+    if (fd < 0)
+        return errno;
+    int code = trp_file_read(fd, most, ret, ret_size);
+    close(fd);
+    return code;
+}
+
 int trp_file_write(int fd, const void *data, size_t size)
 {
     for (const char *at = data; size > 0;) {

@@ -11,6 +11,9 @@
  * that there is more. *ret is malloc'ed and has a NUL behind it. 0, or an errno. */
 int trp_file_read(int fd, size_t most, char **ret, size_t *ret_size);
 
+/* The same of a file by its path, in a held folder (os/held.h) or elsewhere. */
+int trp_held_read(const char *path, size_t most, char **ret, size_t *ret_size);
+
 /* -1 with errno. */
 int trp_file_write(int fd, const void *data, size_t size);
 

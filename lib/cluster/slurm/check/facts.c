@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "os/whole_file.h"
 
 enum { LIMIT_MS = 30000, FILTER_MAX = 1 << 20 };
 
@@ -190,14 +191,10 @@ static int look_at_shapes(struct trp_slurm_facts *f)
 /* Whether a file has the word, in any case. */
 static bool has_word(const char *path, const char *word)
 {
-    FILE *in = fopen(path, "re");
-    char *text = in ? malloc(FILTER_MAX + 1) : NULL;
-    size_t n = text ? fread(text, 1, FILTER_MAX, in) : 0;
-    if (text)
-        text[n] = '\0';
-    bool has = text && strcasestr(text, word);
-    if (in)
-        fclose(in);
+    char *text = NULL;
+    size_t size;
+    bool has =
+        trp_held_read(path, FILTER_MAX, &text, &size) == 0 && strcasestr(text, word);
     free(text);
     return has;
 }
