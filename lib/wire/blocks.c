@@ -25,12 +25,10 @@ void trp_block_state_put(struct trp_buf *b, const struct trp_block_state *s)
 int trp_blocks_open(const void *p, size_t n, struct trp_view *ret_v,
                     uint32_t *ret_problem, uint32_t *ret_count)
 {
-    struct trp_view v = trp_view_of(p, n);
-    uint8_t kind = trp_get_u8(&v);
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_BLOCKS);
     uint32_t problem = trp_get_u32(&v);
     uint32_t count = trp_get_count(&v, STATE_SIZE);
-    if (v.bad || kind != TRP_MSG_BLOCKS ||
-        (uint64_t)(v.end - v.at) != (uint64_t)count * STATE_SIZE)
+    if (v.bad || (uint64_t)(v.end - v.at) != (uint64_t)count * STATE_SIZE)
         return TRP_EPROTO;
     *ret_v = v;
     *ret_problem = problem;
@@ -45,12 +43,11 @@ int trp_blocks_next(struct trp_view *v, struct trp_block_state *ret)
     ret->dataset = trp_get_u32(v);
     ret->partition = trp_get_u32(v);
     ret->attempt.n = trp_get_u64(v);
-    uint8_t there = trp_get_u8(v);
-    ret->there = there == 1;
+    ret->there = trp_get_flag(v);
     ret->level = trp_get_u8(v);
     ret->memory = trp_get_u64(v);
     ret->disk = trp_get_u64(v);
-    bool good = !v->bad && there <= 1 && ret->level <= TRP_BLOCK_LEVELS;
+    bool good = !v->bad && ret->level <= TRP_BLOCK_LEVELS;
     return good && (ret->there || !(ret->memory | ret->disk)) ? 1 : TRP_EPROTO;
 }
 
@@ -62,10 +59,9 @@ void trp_unpersist_put(struct trp_buf *b, uint32_t dataset)
 
 int trp_unpersist_get(const void *p, size_t n, uint32_t *ret_dataset)
 {
-    struct trp_view v = trp_view_of(p, n);
-    uint8_t kind = trp_get_u8(&v);
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_UNPERSIST);
     uint32_t dataset = trp_get_u32(&v);
-    if (!trp_view_end(&v) || kind != TRP_MSG_UNPERSIST)
+    if (!trp_view_end(&v))
         return TRP_EPROTO;
     *ret_dataset = dataset;
     return 0;

@@ -48,10 +48,8 @@ void trp_location_put(struct trp_buf *b, const struct trp_location *l,
 int trp_location_get(const void *p, size_t n, struct trp_location *ret,
                      char **ret_endpoint)
 {
-    struct trp_view v = trp_view_of(p, n);
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_LOCATION);
     struct trp_location l = {0};
-    if (trp_get_u8(&v) != TRP_MSG_LOCATION)
-        return TRP_EPROTO;
     char *endpoint = get_location(&v, &l) ? trp_get_text(&v) : NULL;
     if (endpoint && trp_view_end(&v)) {
         *ret = l;
@@ -62,13 +60,6 @@ int trp_location_get(const void *p, size_t n, struct trp_location *ret,
     free(endpoint);
     trp_location_clear(&l);
     return rc;
-}
-
-static bool get_flag(struct trp_view *v)
-{
-    uint8_t flag = trp_get_u8(v);
-    v->bad = v->bad || flag > 1;
-    return flag == 1;
 }
 
 void trp_files_order_put(struct trp_buf *b, const struct trp_files_order *o)
@@ -84,14 +75,12 @@ void trp_files_order_put(struct trp_buf *b, const struct trp_files_order *o)
 
 int trp_files_order_get(const void *p, size_t n, struct trp_files_order *ret)
 {
-    struct trp_view v = trp_view_of(p, n);
-    if (trp_get_u8(&v) != TRP_MSG_FILES)
-        return TRP_EPROTO;
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_FILES);
     struct trp_files_order o = {.parent = trp_get_text(&v)};
-    o.in_run = get_flag(&v);
-    o.serves = get_flag(&v);
-    o.here_only = get_flag(&v);
-    o.opens = get_flag(&v);
+    o.in_run = trp_get_flag(&v);
+    o.serves = trp_get_flag(&v);
+    o.here_only = trp_get_flag(&v);
+    o.opens = trp_get_flag(&v);
     o.compress = trp_get_u8(&v);
     v.bad = v.bad || o.compress > TRP_COMPRESS_MAX;
     if (o.parent && trp_view_end(&v)) {
@@ -119,8 +108,8 @@ void trp_servers_add(struct trp_buf *b, uint32_t location, const char *const *en
 
 int trp_servers_open(const void *p, size_t n, struct trp_view *ret)
 {
-    *ret = trp_view_of(p, n);
-    return trp_get_u8(ret) == TRP_MSG_SERVERS ? 0 : TRP_EPROTO;
+    *ret = trp_message_view(p, n, TRP_MSG_SERVERS);
+    return ret->bad ? TRP_EPROTO : 0;
 }
 
 void trp_endpoints_free(char **endpoints, uint32_t n)
@@ -181,9 +170,7 @@ void trp_move_put(struct trp_buf *b, const struct trp_move_output *v, uint32_t n
 int trp_move_get(const void *p, size_t size, struct trp_move_output **ret,
                  uint32_t *ret_n)
 {
-    struct trp_view v = trp_view_of(p, size);
-    if (trp_get_u8(&v) != TRP_MSG_MOVE)
-        return TRP_EPROTO;
+    struct trp_view v = trp_message_view(p, size, TRP_MSG_MOVE);
     uint32_t n = trp_get_count(&v, MOVE_BYTES);
     struct trp_move_output *all = v.bad ? NULL : malloc((n ? n : 1) * sizeof *all);
     for (uint32_t i = 0; all && i < n; i++)
@@ -221,21 +208,21 @@ void trp_moved_finish(struct trp_buf *b, bool last, const char *text)
 
 int trp_moved_open(const void *p, size_t size, struct trp_view *ret)
 {
-    *ret = trp_view_of(p, size);
-    return trp_get_u8(ret) == TRP_MSG_MOVED ? 0 : TRP_EPROTO;
+    *ret = trp_message_view(p, size, TRP_MSG_MOVED);
+    return ret->bad ? TRP_EPROTO : 0;
 }
 
 int trp_moved_next(struct trp_view *v, struct trp_moved_output *ret, bool *ret_last,
                    char **ret_text)
 {
-    if (get_flag(v)) {
+    if (trp_get_flag(v)) {
         get_move(v, &ret->is);
         ret->bytes = trp_get_u64(v);
         ret->took_ns = (int64_t)trp_get_u64(v);
         v->bad = v->bad || ret->took_ns < 0;
         return v->bad ? TRP_EPROTO : 1;
     }
-    bool last = get_flag(v);
+    bool last = trp_get_flag(v);
     char *text = v->bad ? NULL : trp_get_text(v);
     if (text && trp_view_end(v)) {
         *ret_last = last;
@@ -314,9 +301,7 @@ static bool get_inputs(struct trp_view *v, struct trp_stage_inputs *in)
 
 int trp_stage_inputs_get(const void *p, size_t n, struct trp_stage_inputs **ret)
 {
-    struct trp_view v = trp_view_of(p, n);
-    if (trp_get_u8(&v) != TRP_MSG_INPUTS)
-        return TRP_EPROTO;
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_INPUTS);
     struct trp_stage_inputs *in = calloc(1, sizeof *in);
     if (!in)
         return TRP_ENOMEM;
@@ -481,11 +466,10 @@ int trp_copy_ask_get(const void *p, size_t n, struct trp_copy_ask *ret)
     struct trp_view v = trp_view_of(p, n);
     ret->number = trp_get_u32(&v);
     ret->hash = trp_get_u64(&v);
-    uint8_t has = trp_get_u8(&v), failed = trp_get_u8(&v);
-    ret->has = has == 1;
-    ret->failed = failed == 1;
+    ret->has = trp_get_flag(&v);
+    ret->failed = trp_get_flag(&v);
     ret->from = trp_get_u32(&v);
-    return trp_view_end(&v) && has <= 1 && failed <= 1 ? 0 : TRP_EPROTO;
+    return trp_view_end(&v) ? 0 : TRP_EPROTO;
 }
 
 void trp_copy_from_put(struct trp_buf *b, uint32_t location, const char *endpoint)

@@ -26,8 +26,7 @@ enum trp_message_kind trp_message_kind_of(const void *p, size_t n)
     return (enum trp_message_kind) * kind;
 }
 
-/* A view behind the kind, bad when it is another kind. */
-static struct trp_view view_of_kind(const void *p, size_t n, enum trp_message_kind kind)
+struct trp_view trp_message_view(const void *p, size_t n, enum trp_message_kind kind)
 {
     struct trp_view v = trp_view_of(p, n);
     if (trp_get_u8(&v) != kind)
@@ -56,14 +55,13 @@ void trp_stage_message_put(struct trp_buf *b, const struct trp_stage_message *m)
 
 int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret)
 {
-    struct trp_view v = view_of_kind(p, n, TRP_MSG_STAGE);
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_STAGE);
     struct trp_stage_message m = {0};
     uint8_t work = trp_get_u8(&v);
     m.work = (enum trp_work_kind)work;
     m.stage.n = trp_get_u32(&v);
     m.stage_attempt = trp_get_u32(&v);
-    uint8_t whole = trp_get_u8(&v);
-    m.whole = whole == 1;
+    m.whole = trp_get_flag(&v);
     m.ntasks = trp_get_u32(&v);
     m.task_cpus = trp_get_u32(&v);
     m.timeout_ns = trp_get_s64(&v);
@@ -73,7 +71,7 @@ int trp_stage_message_get(const void *p, size_t n, struct trp_stage_message *ret
     m.profile = trp_get_text(&v);
     const uint8_t *body = trp_get_bytes(&v, &m.body_size);
     bool good = trp_view_end(&v) && m.timeout_ns >= 0 && m.records_ns >= 0 &&
-                whole <= 1 && (work == TRP_WORK_FUNCTION || work == TRP_WORK_COMMAND);
+                (work == TRP_WORK_FUNCTION || work == TRP_WORK_COMMAND);
     if (good && m.body_size > 0) {
         uint8_t *copy = (uint8_t *)malloc(m.body_size);
         if (copy)
@@ -218,7 +216,7 @@ static void batch_finish(struct trp_buf *b)
 static struct trp_view batch_open(const void *p, size_t n, enum trp_message_kind kind,
                                   size_t min_size, uint32_t *ret_count)
 {
-    struct trp_view v = view_of_kind(p, n, kind);
+    struct trp_view v = trp_message_view(p, n, kind);
     const uint8_t *zero = trp_get_raw(&v, 3);
     if (!zero || zero[0] | zero[1] | zero[2])
         v.bad = true;
@@ -295,7 +293,7 @@ void trp_kill_put(struct trp_buf *b, trp_attempt_id attempt, enum trp_kill_mode 
 int trp_kill_get(const void *p, size_t n, trp_attempt_id *ret_attempt,
                  enum trp_kill_mode *ret_mode)
 {
-    struct trp_view v = view_of_kind(p, n, TRP_MSG_KILL);
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_KILL);
     uint8_t mode = trp_get_u8(&v);
     trp_attempt_id attempt = {trp_get_u64(&v)};
     if (!trp_view_end(&v) || mode > TRP_KILL_SOFT)
@@ -313,7 +311,7 @@ void trp_forget_put(struct trp_buf *b, trp_stage_id stage)
 
 int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage)
 {
-    struct trp_view v = view_of_kind(p, n, TRP_MSG_FORGET);
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_FORGET);
     trp_stage_id stage = {trp_get_u32(&v)};
     if (!trp_view_end(&v))
         return TRP_EPROTO;
@@ -329,11 +327,11 @@ void trp_shutdown_put(struct trp_buf *b, bool over)
 
 int trp_shutdown_get(const void *p, size_t n, bool *ret_over)
 {
-    struct trp_view v = view_of_kind(p, n, TRP_MSG_SHUTDOWN);
-    uint8_t over = trp_get_u8(&v);
-    if (!trp_view_end(&v) || over > 1)
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_SHUTDOWN);
+    bool over = trp_get_flag(&v);
+    if (!trp_view_end(&v))
         return TRP_EPROTO;
-    *ret_over = over == 1;
+    *ret_over = over;
     return 0;
 }
 
@@ -350,7 +348,7 @@ void trp_sync_put(struct trp_buf *b, const struct trp_sync *s)
 
 int trp_sync_get(const void *p, size_t n, struct trp_sync *ret)
 {
-    struct trp_view v = view_of_kind(p, n, TRP_MSG_SYNC);
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_SYNC);
     struct trp_sync s = {0};
     size_t size = 0;
     uint8_t kind = trp_get_u8(&v);
@@ -378,7 +376,7 @@ void trp_synced_put(struct trp_buf *b, const struct trp_synced *s)
 
 int trp_synced_get(const void *p, size_t n, struct trp_synced *ret)
 {
-    struct trp_view v = view_of_kind(p, n, TRP_MSG_SYNCED);
+    struct trp_view v = trp_message_view(p, n, TRP_MSG_SYNCED);
     struct trp_synced s = {0};
     size_t size = 0;
     s.attempt.n = trp_get_u64(&v);
@@ -410,7 +408,7 @@ void trp_records_put(struct trp_buf *b, trp_attempt_id attempt, uint64_t records
 
 int trp_records_open(const void *p, size_t n, struct trp_view *ret_v)
 {
-    *ret_v = view_of_kind(p, n, TRP_MSG_RECORDS);
+    *ret_v = trp_message_view(p, n, TRP_MSG_RECORDS);
     return ret_v->bad || (n - 1) % RECORDS_ENTRY ? TRP_EPROTO : 0;
 }
 

@@ -62,6 +62,9 @@ enum trp_work_kind {
     TRP_WORK_COMMAND = 2,  /* body: struct trp_command */
 };
 
+/* A view behind the kind, bad when it is another kind. */
+struct trp_view trp_message_view(const void *p, size_t n, enum trp_message_kind kind);
+
 /* STAGE. `body` is opaque here: a command (below) or a function chain (lib/api). */
 struct trp_stage_message {
     trp_stage_id stage;

@@ -103,6 +103,13 @@ uint8_t trp_get_u8(struct trp_view *v)
     return p ? *p : 0;
 }
 
+bool trp_get_flag(struct trp_view *v)
+{
+    uint8_t flag = trp_get_u8(v);
+    v->bad = v->bad || flag > 1;
+    return flag == 1;
+}
+
 uint16_t trp_get_u16(struct trp_view *v)
 {
     uint16_t x = 0;

@@ -81,6 +81,8 @@ uint16_t trp_get_u16(struct trp_view *v);
 uint32_t trp_get_u32(struct trp_view *v);
 uint64_t trp_get_u64(struct trp_view *v);
 int64_t trp_get_s64(struct trp_view *v);
+/* A byte that is 0 or 1; any other makes the view bad. */
+bool trp_get_flag(struct trp_view *v);
 /* Counted bytes, borrowed from the view; length in *ret_n. */
 const uint8_t *trp_get_bytes(struct trp_view *v, size_t *ret_n);
 /* Counted text copied to a new NUL-terminated string (a NUL inside makes the view bad).
