@@ -318,6 +318,40 @@ static inline void world_start(struct world *w, const struct trp_engine_config *
         g_error("%s", err.text);
 }
 
+/* With executors of so many cores. */
+static inline void world_begin(struct world *w, const struct trp_engine_config *config,
+                               int64_t cores)
+{
+    struct trp_profile_defaults d;
+    trp_options_profile_defaults(NULL, &d);
+    d.executor_cores = cores;
+    world_init(w, &d);
+    world_start(w, config);
+}
+
+/* The default options, but nothing is queued ahead. */
+static inline struct trp_engine_config world_config(uint32_t max_executors)
+{
+    struct trp_engine_config c;
+    trp_options_engine_config(NULL, &c);
+    c.max_executors = max_executors;
+    c.queue_ahead_ns = 0;
+    return c;
+}
+
+static inline struct trp_stage_spec world_stage(const char *name, uint32_t ntasks)
+{
+    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
+}
+
+/* The i-th of the live attempts. */
+static inline const struct world_attempt *world_attempt_at(const struct world *w,
+                                                           guint i)
+{
+    g_assert_cmpuint(i, <, w->attempts->len);
+    return &g_array_index(w->attempts, struct world_attempt, i);
+}
+
 static inline trp_profile_id world_profile(struct world *w, const char *name,
                                            int64_t cores, const char *custom,
                                            int64_t amount, trp_amount task)

@@ -524,4 +524,10 @@ static trp_context *fake_init(void)
     return ctx;
 }
 
+static inline void assert_error(trp_context *ctx, const char *part)
+{
+    if (!strstr(trp_error_text(ctx), part))
+        g_error("\"%s\" says nothing of \"%s\"", trp_error_text(ctx), part);
+}
+
 #endif

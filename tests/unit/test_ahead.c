@@ -15,11 +15,6 @@ static struct trp_engine_config plain(void)
     return c;
 }
 
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
 static trp_profile_id other_profile(struct world *w)
 {
     struct trp_profile_builder b;
@@ -59,7 +54,7 @@ static void begin(struct world *w, const struct trp_engine_config *c, uint32_t a
     struct trp_profile_defaults d;
     trp_options_profile_defaults(NULL, &d);
     world_init(w, &d);
-    struct trp_stage_spec s[2] = {stage("a", atasks), stage("b", 6)};
+    struct trp_stage_spec s[2] = {world_stage("a", atasks), world_stage("b", 6)};
     s[A].max_executors = 2;
     s[B].profile = other_profile(w);
     s[B].parents = &after;
@@ -228,7 +223,7 @@ static void what_is_held_is_not_asked_for(void)
 static void limits_are_for_what_runs_first(void)
 {
     struct trp_engine_config c = plain();
-    struct trp_stage_spec other = stage("c", 1);
+    struct trp_stage_spec other = world_stage("c", 1);
     struct world w;
     c.alloc_max_executors = 3;
     begin(&w, &c, 6, NULL);
@@ -246,7 +241,7 @@ static void limits_are_for_what_runs_first(void)
 static void nothing_is_asked_ahead_while_others_lack_executors(void)
 {
     struct trp_engine_config c = plain();
-    struct trp_stage_spec other = stage("c", 3);
+    struct trp_stage_spec other = world_stage("c", 3);
     struct world w;
     begin(&w, &c, 4, NULL);
     world_submit(&w, &other, 1);
@@ -311,7 +306,7 @@ static void those_that_came_go_when_much_more_is_left_than_was_thought(void)
 static void the_first_that_end_do_not_tell_how_long_the_others_take(void)
 {
     struct trp_engine_config c = plain();
-    struct trp_stage_spec s[2] = {stage("a", 8), stage("b", 6)};
+    struct trp_stage_spec s[2] = {world_stage("a", 8), world_stage("b", 6)};
     struct trp_parent_spec after = {.stage = A};
     struct trp_profile_defaults d;
     struct world w;
@@ -396,7 +391,8 @@ static void a_stage_waits_for_its_slowest_parent(void)
     after[1].stage = 1;
     trp_options_profile_defaults(NULL, &d);
     world_init(&w, &d);
-    struct trp_stage_spec s[3] = {stage("short", 2), stage("long", 20), stage("b", 6)};
+    struct trp_stage_spec s[3] = {world_stage("short", 2), world_stage("long", 20),
+                                  world_stage("b", 6)};
     s[0].max_executors = s[1].max_executors = 1;
     s[2].profile = other_profile(&w);
     s[2].parents = after;

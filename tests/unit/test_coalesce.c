@@ -6,12 +6,6 @@
 
 #include "fake_driver.h"
 
-static void assert_error(trp_context *ctx, const char *part)
-{
-    if (!strstr(trp_error_text(ctx), part))
-        g_error("\"%s\" says nothing of \"%s\"", trp_error_text(ctx), part);
-}
-
 static const trp_batch *collected(trp_dataset *d)
 {
     trp_rows *rows;

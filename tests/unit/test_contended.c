@@ -20,11 +20,6 @@ static void start(struct world *w, const struct trp_engine_config *c)
     world_start(w, c);
 }
 
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
 static void contend(struct world *w, bool is)
 {
     struct trp_event ev = {.kind = TRP_EVENT_CONTENDED, .contended = {is}};
@@ -46,7 +41,7 @@ static void end_one(struct world *w)
 static void idle_executors_go_soon(void)
 {
     struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_stage_spec s = world_stage("a", 4);
     struct world w;
     start(&w, &c);
     world_submit(&w, &s, 1);
@@ -63,7 +58,7 @@ static void idle_executors_go_soon(void)
 static void busy_ones_stay(void)
 {
     struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 10);
+    struct trp_stage_spec s = world_stage("a", 10);
     struct world w;
     c.max_executors = 2;
     start(&w, &c);
@@ -81,7 +76,7 @@ static void busy_ones_stay(void)
 static void a_minimum_is_not_kept(void)
 {
     struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_stage_spec s = world_stage("a", 4);
     struct world w;
     c.min_executors = 4;
     start(&w, &c);
@@ -101,7 +96,7 @@ static void a_minimum_is_not_kept(void)
 static void start_barrier(struct world *w)
 {
     struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 2);
+    struct trp_stage_spec s = world_stage("a", 2);
     s.barrier = true;
     start(w, &c);
     w->manual = true;

@@ -18,17 +18,6 @@ static void start(struct world *w, uint32_t executors, bool host_files)
         world_come(w, trp_engine_expect_executor(w->engine, (trp_profile_id){0}).n);
 }
 
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
-static const struct world_attempt *attempt(const struct world *w, guint i)
-{
-    g_assert_cmpuint(i, <, w->attempts->len);
-    return &g_array_index(w->attempts, struct world_attempt, i);
-}
-
 static uint32_t add_dataset(struct world *w, const struct trp_dataset_spec *spec)
 {
     struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {spec}};
@@ -49,7 +38,7 @@ static void fetch_fails(struct world *w, guint i, uint32_t stage, uint32_t map,
 {
     struct trp_event ev = {
         .kind = TRP_EVENT_TASK_ENDED,
-        .ended = {.attempt = attempt(w, i)->id,
+        .ended = {.attempt = world_attempt_at(w, i)->id,
                   .status = TRP_END_FETCH,
                   .from = {{stage}, map, {executor}, NULL, NULL, 0}},
     };
@@ -63,7 +52,8 @@ static const struct trp_parent_spec reads = {.stage = 0, .shuffle = true};
 
 static void submit_shuffle(struct world *w, uint32_t maps, uint32_t reducers)
 {
-    struct trp_stage_spec v[] = {stage("maps", maps), stage("reducers", reducers)};
+    struct trp_stage_spec v[] = {world_stage("maps", maps),
+                                 world_stage("reducers", reducers)};
     v[0].map = true;
     v[1].parents = &reads;
     v[1].nparents = 1;
@@ -78,15 +68,15 @@ static void reducers_run_when_all_outputs_are_there(void)
     start(&w, 2, true);
     submit_shuffle(&w, 2, 1);
     g_assert_cmpuint(w.attempts->len, ==, 2);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 0, &x, &host), ==,
                     0);
     g_assert_cmpuint(x.n, ==, TRP_NONE); /* the host has it, not the executor */
     g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 1, &x, &host), ==,
                     TRP_ENOENT);
-    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 0);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 1);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 0);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
@@ -97,20 +87,20 @@ static void a_fetch_failure_runs_what_is_missing_again(void)
     struct world w;
     start(&w, 2, false);
     submit_shuffle(&w, 2, 2);
-    uint32_t place = attempt(&w, 0)->executor;
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    uint32_t place = world_attempt_at(&w, 0)->executor;
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     fetch_fails(&w, 0, 0, 0, place);
     g_assert_cmpuint(w.attempts->len, ==, 1); /* the other reducer runs on */
     world_time(&w, w.now + SECOND / 10);
     g_assert_cmpuint(w.attempts->len, ==, 1);
     world_time(&w, w.now + SECOND / 10);
     g_assert_cmpuint(w.attempts->len, ==, 2);
-    g_assert_cmpuint(attempt(&w, 1)->stage.n, ==, 0);
-    g_assert_cmpuint(attempt(&w, 1)->task, ==, 0);
+    g_assert_cmpuint(world_attempt_at(&w, 1)->stage.n, ==, 0);
+    g_assert_cmpuint(world_attempt_at(&w, 1)->task, ==, 0);
     /* A late success of the old attempt counts: one reducer is left to run. */
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.attempts->len, ==, 1);
     struct trp_stage_view view;
     g_assert_cmpint(trp_engine_stage(w.engine, (trp_stage_id){1}, &view), ==, 0);
@@ -127,17 +117,17 @@ static void the_end_of_a_map_stage_is_told_once(void)
     struct trp_event cancel = {.kind = TRP_EVENT_CANCEL_JOB};
     struct world w;
     start(&w, 2, false);
-    struct trp_stage_spec v[] = {stage("first", 1), stage("maps", 1),
-                                 stage("reducers", 1)};
+    struct trp_stage_spec v[] = {world_stage("first", 1), world_stage("maps", 1),
+                                 world_stage("reducers", 1)};
     const struct trp_parent_spec reads_maps = {.stage = 1, .shuffle = true};
     v[0].map = v[1].map = true;
     v[1].parents = &reads;
     v[2].parents = &reads_maps;
     v[1].nparents = v[2].nparents = 1;
     world_submit(&w, v, 3);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    uint32_t place = attempt(&w, 0)->executor;
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    uint32_t place = world_attempt_at(&w, 0)->executor;
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.ended->len, ==, 2);
     fetch_fails(&w, 0, 1, 0, place);
     world_step(&w, &cancel);
@@ -154,8 +144,8 @@ static void a_lost_executor_takes_its_outputs_along(void)
     struct world w;
     start(&w, 3, false);
     submit_shuffle(&w, 3, 1);
-    uint32_t lost = attempt(&w, 0)->executor;
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    uint32_t lost = world_attempt_at(&w, 0)->executor;
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     world_lose(&w, lost, TRP_LOSS_EXITED);
     g_assert_cmpuint(w.attempts->len, ==, 2);
     world_run_out(&w, SECOND); /* map 0 again, in the same attempt */
@@ -169,14 +159,15 @@ static void a_moved_output_needs_no_second_run(void)
     struct world w;
     start(&w, 2, false);
     submit_shuffle(&w, 2, 1);
-    trp_attempt_id first = attempt(&w, 0)->id;
-    uint32_t from = attempt(&w, 0)->executor, to = attempt(&w, 1)->executor;
+    trp_attempt_id first = world_attempt_at(&w, 0)->id;
+    uint32_t from = world_attempt_at(&w, 0)->executor,
+             to = world_attempt_at(&w, 1)->executor;
     world_end(&w, first, TRP_END_SUCCESS, 0, SECOND);
     struct trp_event ev = {
         .kind = TRP_EVENT_OUTPUT_MOVED, .moved = {{0}, 0, first, {to}}
     };
     world_step(&w, &ev);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     world_lose(&w, from, TRP_LOSS_RELEASED);
     trp_executor_id x;
     const char *host;
@@ -196,8 +187,8 @@ static void an_output_that_all_see_outlives_its_host(void)
     const char *host;
     start(&w, 2, true);
     submit_shuffle(&w, 2, 1);
-    trp_attempt_id first = attempt(&w, 0)->id;
-    uint32_t from = attempt(&w, 0)->executor;
+    trp_attempt_id first = world_attempt_at(&w, 0)->id;
+    uint32_t from = world_attempt_at(&w, 0)->executor;
     world_end(&w, first, TRP_END_SUCCESS, 0, SECOND);
     struct trp_event ev = {
         .kind = TRP_EVENT_OUTPUT_MOVED, .moved = {{0}, 0, first, {TRP_NONE}}
@@ -208,14 +199,14 @@ static void an_output_that_all_see_outlives_its_host(void)
                     0);
     g_assert_cmpuint(x.n, ==, TRP_NONE);
     g_assert_cmpstr(host, ==, "");
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.attempts->len, ==, 1);
-    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 1);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 1);
     fetch_fails(&w, 0, 0, 0, TRP_NONE);
     g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 0, &x, &host), ==,
                     TRP_ENOENT);
     world_time(&w, w.now + SECOND / 5);
-    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 0);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 0);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
@@ -226,7 +217,7 @@ static void impossible_shuffles_are_refused(void)
     struct world w;
     trp_error err;
     start(&w, 1, true);
-    struct trp_stage_spec v[] = {stage("a", 2), stage("b", 2)};
+    struct trp_stage_spec v[] = {world_stage("a", 2), world_stage("b", 2)};
     struct trp_parent_spec each = {.each = true};
     struct trp_job_spec spec = {.stages = v, .nstages = 2};
     struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {&spec}};
@@ -249,7 +240,7 @@ static void a_barrier_stage_without_slots_is_given_up(void)
 {
     struct world w;
     start(&w, 1, true);
-    struct trp_stage_spec s = stage("together", 2);
+    struct trp_stage_spec s = world_stage("together", 2);
     s.barrier = true;
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.attempts->len, ==, 0);
@@ -266,13 +257,13 @@ static void a_barrier_stage_that_loses_its_slots_is_given_up(void)
 {
     struct world w;
     start(&w, 2, true);
-    struct trp_stage_spec s = stage("together", 2);
+    struct trp_stage_spec s = world_stage("together", 2);
     s.barrier = true;
     world_submit(&w, &s, 1);
-    world_lose(&w, attempt(&w, 0)->executor, TRP_LOSS_EXITED);
+    world_lose(&w, world_attempt_at(&w, 0)->executor, TRP_LOSS_EXITED);
     world_time(&w, w.now + SECOND); /* the other task still runs */
     g_assert_cmpuint(w.attempts->len, ==, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_KILLED, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_KILLED, 0, SECOND);
     world_time(&w, w.now + 599 * SECOND);
     g_assert_cmpuint(w.job_ends, ==, 0);
     world_time(&w, w.now + 20 * SECOND);
@@ -287,13 +278,13 @@ static void a_barrier_stage_runs_all_its_tasks_again(void)
 {
     struct world w;
     start(&w, 2, true);
-    struct trp_stage_spec s = stage("together", 2);
+    struct trp_stage_spec s = world_stage("together", 2);
     s.barrier = true;
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.attempts->len, ==, 2);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
     /* It was to be killed, and succeeds before that. */
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     world_time(&w, w.now + SECOND);
     g_assert_cmpuint(w.attempts->len, ==, 2);
     world_run_out(&w, SECOND);
@@ -305,24 +296,24 @@ static void a_barrier_stage_runs_all_its_tasks_again(void)
 static void a_child_waits_for_the_whole_barrier_stage(void)
 {
     static const struct trp_parent_spec each = {.stage = 0, .each = true};
-    struct trp_stage_spec s[] = {stage("together", 2), stage("own", 2)};
+    struct trp_stage_spec s[] = {world_stage("together", 2), world_stage("own", 2)};
     struct world w;
     start(&w, 3, true);
     s[0].barrier = true;
     s[1].parents = &each;
     s[1].nparents = 1;
     world_submit(&w, s, 2);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.attempts->len, ==, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
     world_time(&w, w.now + SECOND);
     g_assert_cmpuint(w.attempts->len, ==, 2);
     for (uint32_t i = 0; i < 2; i++) {
-        g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 0);
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 0);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     }
     g_assert_cmpuint(w.attempts->len, ==, 2);
-    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 1);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
@@ -361,8 +352,8 @@ static void an_executor_with_data_in_use_is_not_released(void)
     world_start(&w, &c);
     submit_shuffle(&w, 3, 1);
     g_assert_cmpuint(w.live->len, ==, 3);
-    while (w.attempts->len > 1 || attempt(&w, 0)->stage.n == 0)
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    while (w.attempts->len > 1 || world_attempt_at(&w, 0)->stage.n == 0)
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     world_time(&w, 1000 * SECOND); /* one reducer runs, two executors idle */
     g_assert_cmpuint(w.live->len, ==, 3);
     world_run_out(&w, SECOND);
@@ -421,7 +412,7 @@ static void outputs_are_awaited_until_they_were_read(void)
     g_assert_false(trp_engine_awaits(w.engine, id));
     g_assert_false(trp_engine_awaits(w.engine, 99));
     for (int i = 0; i < 4; i++) /* a, then b */
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_false(trp_engine_awaits(w.engine, from_a.dataset));
     g_assert_true(trp_engine_awaits(w.engine, from_b.dataset));
     world_run_out(&w, SECOND);
@@ -520,7 +511,7 @@ static void tasks_go_where_most_of_their_partitions_are(void)
     for (uint32_t i = 0; i < 6; i++)
         assert_places(&w, i, i == 1 || i == 4 ? "1 " : i == 5 ? "2 " : "0 ");
     for (guint i = 0; i < w.attempts->len; i++) /* none of a's */
-        g_assert_cmpuint(attempt(&w, i)->stage.n, ==, 1);
+        g_assert_cmpuint(world_attempt_at(&w, i)->stage.n, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.verdicts->len, ==, 6);
 
@@ -653,7 +644,7 @@ static bool random_source(const struct world *w, GRand *r, trp_stage_id id,
 static void random_end(struct world *w, GRand *r, bool kindly)
 {
     guint i = (guint)g_rand_int_range(r, 0, (gint32)w->attempts->len);
-    struct world_attempt a = *attempt(w, i);
+    struct world_attempt a = *world_attempt_at(w, i);
     uint64_t sizes[] = {1, 0, 4711};
     struct trp_event ev = {
         .kind = TRP_EVENT_TASK_ENDED,

@@ -199,12 +199,6 @@ static void assert_rows(trp_dataset *d, const char *want)
     g_assert_cmpstr(got, ==, want);
 }
 
-static void assert_error(trp_context *ctx, const char *part)
-{
-    if (!strstr(trp_error_text(ctx), part))
-        g_error("wanted '%s' in '%s'", part, trp_error_text(ctx));
-}
-
 /* ---- sources ---- */
 
 static void range_in_order(void)

@@ -4,15 +4,6 @@
 #include "core/engine_state.h"
 #include "engine_world.h"
 
-static struct trp_engine_config plain(uint32_t max_executors)
-{
-    struct trp_engine_config c;
-    trp_options_engine_config(NULL, &c);
-    c.queue_ahead_ns = 0;
-    c.max_executors = max_executors;
-    return c;
-}
-
 static void start(struct world *w, const struct trp_engine_config *c)
 {
     world_init(w, NULL);
@@ -54,7 +45,7 @@ static const struct trp_action *verdict(const struct world *w, guint i)
 
 static void it_is_released_when_its_last_task_ends(void)
 {
-    struct trp_engine_config c = plain(2);
+    struct trp_engine_config c = world_config(2);
     struct world w;
     start(&w, &c);
     submit(&w, 4);
@@ -73,7 +64,7 @@ static void it_is_released_when_its_last_task_ends(void)
 
 static void an_idle_one_is_released_at_once_and_a_fixed_one_stays(void)
 {
-    struct trp_engine_config c = plain(1);
+    struct trp_engine_config c = world_config(1);
     struct world w;
     for (int fixed = 0; fixed < 2; fixed++) {
         c.fixed = fixed;
@@ -92,7 +83,7 @@ static void an_idle_one_is_released_at_once_and_a_fixed_one_stays(void)
 
 static void it_is_forced_to_go_and_nothing_counts(void)
 {
-    struct trp_engine_config c = plain(3);
+    struct trp_engine_config c = world_config(3);
     struct world w;
     c.max_failures = 1;
     c.decommission.force_kill_ns = 5 * SECOND;
@@ -122,7 +113,7 @@ static void it_is_forced_to_go_and_nothing_counts(void)
 
 static void a_time_that_never_comes_forces_nothing(void)
 {
-    struct trp_engine_config c = plain(1);
+    struct trp_engine_config c = world_config(1);
     struct world w;
     c.decommission.force_kill_ns = INT64_MAX;
     start(&w, &c);
@@ -135,7 +126,7 @@ static void a_time_that_never_comes_forces_nothing(void)
 
 static void idle_executors_are_decommissioned_when_that_is_on(void)
 {
-    struct trp_engine_config c = plain(2);
+    struct trp_engine_config c = world_config(2);
     struct world w;
     for (int on = 0; on < 2; on++) {
         c.decommission.enabled = on;
@@ -161,7 +152,7 @@ static void idle_executors_are_decommissioned_when_that_is_on(void)
 
 static void an_excluded_one_goes_when_its_tasks_have_ended(void)
 {
-    struct trp_engine_config c = plain(1);
+    struct trp_engine_config c = world_config(1);
     struct trp_profile_defaults d;
     struct trp_stage_spec first = {.name = "a", .tasks_known = true, .ntasks = 2};
     struct world w;

@@ -3,42 +3,22 @@
 #include "conf/options.h"
 #include "engine_world.h"
 
-static struct trp_engine_config config_of(uint32_t max_executors)
-{
-    struct trp_engine_config c;
-    trp_options_engine_config(NULL, &c);
-    c.max_executors = max_executors;
-    c.queue_ahead_ns = 0;
-    return c;
-}
-
 static void start(struct world *w, uint32_t max_executors)
 {
-    struct trp_engine_config c = config_of(max_executors);
+    struct trp_engine_config c = world_config(max_executors);
     world_init(w, NULL);
     world_start(w, &c);
-}
-
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
-static const struct world_attempt *attempt(const struct world *w, guint i)
-{
-    g_assert_cmpuint(i, <, w->attempts->len);
-    return &g_array_index(w->attempts, struct world_attempt, i);
 }
 
 static void all_tasks_run_lowest_first(void)
 {
     struct world w;
     start(&w, 2);
-    struct trp_stage_spec s = stage("a", 5);
+    struct trp_stage_spec s = world_stage("a", 5);
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.attempts->len, ==, 2); /* one core each */
-    g_assert_cmpuint(attempt(&w, 0)->task, ==, 0);
-    g_assert_cmpuint(attempt(&w, 1)->task, ==, 1);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->task, ==, 0);
+    g_assert_cmpuint(world_attempt_at(&w, 1)->task, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.verdicts->len, ==, 5);
     g_assert_cmpuint(w.job_ends, ==, 1);
@@ -54,7 +34,7 @@ static void an_empty_stage_succeeds_and_a_long_chain_of_them_too(void)
     struct trp_stage_spec *v = g_new0(struct trp_stage_spec, N);
     struct trp_parent_spec *p = g_new0(struct trp_parent_spec, N);
     for (uint32_t i = 0; i < N; i++) {
-        v[i] = stage("s", 0);
+        v[i] = world_stage("s", 0);
         p[i].stage = i - 1;
         v[i].parents = &p[i];
         v[i].nparents = i > 0;
@@ -72,12 +52,12 @@ static void a_failed_task_is_next_and_gives_up_at_the_limit(void)
 {
     struct world w;
     start(&w, 1);
-    struct trp_stage_spec s = stage("a", 3);
+    struct trp_stage_spec s = world_stage("a", 3);
     world_submit(&w, &s, 1);
     for (uint32_t i = 0; i < 4; i++) {
-        g_assert_cmpuint(attempt(&w, 0)->task, ==, 0);
-        g_assert_cmpuint(attempt(&w, 0)->number, ==, i);
-        world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 37, SECOND);
+        g_assert_cmpuint(world_attempt_at(&w, 0)->task, ==, 0);
+        g_assert_cmpuint(world_attempt_at(&w, 0)->number, ==, i);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 37, SECOND);
     }
     const struct trp_action *last = &g_array_index(w.verdicts, struct trp_action, 3);
     g_assert_true(last->task_end.counted);
@@ -94,7 +74,7 @@ static void end_with_result(struct world *w, uint64_t bytes)
 {
     struct trp_event ev = {
         .kind = TRP_EVENT_TASK_ENDED,
-        .ended = {.attempt = attempt(w, 0)->id, .result_bytes = bytes}
+        .ended = {.attempt = world_attempt_at(w, 0)->id, .result_bytes = bytes}
     };
     g_array_remove_index(w->attempts, 0);
     world_step(w, &ev);
@@ -104,11 +84,11 @@ static void results_above_the_limit_fail_their_job(void)
 {
     for (uint32_t ntasks = 2; ntasks <= 3; ntasks++) { /* also by the last task */
         struct world w;
-        struct trp_engine_config c = config_of(1);
+        struct trp_engine_config c = world_config(1);
         c.max_result_bytes = 1 << 20;
         world_init(&w, NULL);
         world_start(&w, &c);
-        struct trp_stage_spec s = stage("a", ntasks);
+        struct trp_stage_spec s = world_stage("a", ntasks);
         world_submit(&w, &s, 1);
         end_with_result(&w, 1 << 20);
         g_assert_cmpuint(w.job_ends, ==, 0);
@@ -125,11 +105,11 @@ static void a_success_after_failures_is_a_success(void)
 {
     struct world w;
     start(&w, 1);
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_stage_spec s = world_stage("a", 1);
     world_submit(&w, &s, 1);
     for (int i = 0; i < 3; i++)
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SIGNAL, 9, SECOND);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SIGNAL, 9, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
 }
@@ -138,12 +118,12 @@ static void statuses_in_not_on_are_not_retried(void)
 {
     struct world w;
     start(&w, 1);
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_stage_spec s = world_stage("a", 1);
     int32_t not_on[] = {2, 3};
     s.not_on = not_on;
     s.nnot_on = 2;
     world_submit(&w, &s, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 3, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 3, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
     g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "task 0 failed once");
     world_free(&w);
@@ -153,14 +133,14 @@ static void so_many_tasks_may_fail_as_are_tolerated(void)
 {
     struct world w;
     start(&w, 1);
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_stage_spec s = world_stage("a", 4);
     s.max_failures = 1;
     s.tolerate = 1;
     world_submit(&w, &s, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 0);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
     world_free(&w);
 }
@@ -169,12 +149,12 @@ static void max_running_bounds_what_runs_at_once(void)
 {
     struct world w;
     start(&w, 8);
-    struct trp_stage_spec s = stage("a", 20);
+    struct trp_stage_spec s = world_stage("a", 20);
     s.max_running = 3;
     world_submit(&w, &s, 1);
     while (w.attempts->len) {
         g_assert_cmpuint(w.attempts->len, <=, 3);
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     }
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     g_assert_cmpuint(w.verdicts->len, ==, 20);
@@ -185,17 +165,18 @@ static void a_stage_waits_for_all_its_parents(void)
 {
     struct world w;
     start(&w, 4);
-    struct trp_stage_spec v[] = {stage("a", 1), stage("b", 1), stage("c", 1)};
+    struct trp_stage_spec v[] = {world_stage("a", 1), world_stage("b", 1),
+                                 world_stage("c", 1)};
     struct trp_parent_spec p[] = {{.stage = 0}, {.stage = 1}};
     v[2].parents = p;
     v[2].nparents = 2;
     world_submit(&w, v, 3);
     g_assert_cmpuint(w.attempts->len, ==, 2);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.attempts->len, ==, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.attempts->len, ==, 1);
-    g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 2);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 2);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
@@ -205,18 +186,21 @@ static void after_each_waits_for_the_same_task_only(void)
 {
     struct world w;
     start(&w, 1);
-    struct trp_stage_spec v[] = {stage("a", 3), stage("b", 3)};
+    struct trp_stage_spec v[] = {world_stage("a", 3), world_stage("b", 3)};
     struct trp_parent_spec p = {.stage = 0, .each = true};
     v[1].parents = &p;
     v[1].nparents = 1;
     world_submit(&w, v, 2);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND); /* a's task 0 */
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND); /* a's task 1 */
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND); /* a's task 2 */
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0,
+              SECOND); /* a's task 0 */
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0,
+              SECOND); /* a's task 1 */
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0,
+              SECOND); /* a's task 2 */
     uint32_t ran = 0;
     while (w.attempts->len) {
-        g_assert_cmpuint(attempt(&w, 0)->stage.n, ==, 1);
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 1);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
         ran++;
     }
     g_assert_cmpuint(ran, ==, 3);
@@ -228,22 +212,24 @@ static void the_first_failed_stage_ends_the_job_or_only_what_depends_on_it(void)
 {
     for (int keep_going = 0; keep_going < 2; keep_going++) {
         struct world w;
-        struct trp_engine_config c = config_of(4);
+        struct trp_engine_config c = world_config(4);
         c.keep_going = keep_going;
         world_init(&w, NULL);
         world_start(&w, &c);
-        struct trp_stage_spec v[] = {stage("a", 1), stage("b", 2), stage("c", 1)};
+        struct trp_stage_spec v[] = {world_stage("a", 1), world_stage("b", 2),
+                                     world_stage("c", 1)};
         struct trp_parent_spec p = {.stage = 0};
         v[0].max_failures = 1;
         v[2].parents = &p;
         v[2].nparents = 1;
         world_submit(&w, v, 3);
-        world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
         if (!keep_going) {
-            g_assert_true(attempt(&w, 0)->kill && attempt(&w, 1)->kill);
+            g_assert_true(world_attempt_at(&w, 0)->kill &&
+                          world_attempt_at(&w, 1)->kill);
             g_assert_cmpuint(w.job_ends, ==, 1);
-            world_end(&w, attempt(&w, 0)->id, TRP_END_KILLED, 0, SECOND);
-            world_end(&w, attempt(&w, 0)->id, TRP_END_KILLED, 0, SECOND);
+            world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_KILLED, 0, SECOND);
+            world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_KILLED, 0, SECOND);
         } else {
             g_assert_cmpuint(w.job_ends, ==, 0);
             world_run_out(&w, SECOND);
@@ -288,9 +274,9 @@ static void a_lost_executor_is_replaced_and_its_tasks_run_again(void)
 {
     struct world w;
     start(&w, 2);
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_stage_spec s = world_stage("a", 4);
     world_submit(&w, &s, 1);
-    uint32_t first = attempt(&w, 0)->executor;
+    uint32_t first = world_attempt_at(&w, 0)->executor;
     world_lose(&w, first, TRP_LOSS_EXITED);
     g_assert_cmpuint(w.live->len, ==, 2);
     g_assert_cmpuint(w.attempts->len, ==, 2);
@@ -315,16 +301,17 @@ static void an_executor_that_dies_of_one_task_counts_against_it_only(void)
     for (size_t way = 0; way < G_N_ELEMENTS(ways); way++) {
         struct world w;
         struct trp_profile_defaults d;
-        struct trp_engine_config c = config_of(1);
+        struct trp_engine_config c = world_config(1);
         trp_options_profile_defaults(NULL, &d);
         d.executor_cores = 2;
         world_init(&w, &d);
         world_start(&w, &c);
-        struct trp_stage_spec s = stage("a", 2);
+        struct trp_stage_spec s = world_stage("a", 2);
         world_submit(&w, &s, 1);
         g_assert_cmpuint(w.attempts->len, ==, 2);
-        trp_attempt_id guilty = attempt(&w, 1)->id;
-        world_lose_with(&w, attempt(&w, 1)->executor, ways[way].reason, true, guilty);
+        trp_attempt_id guilty = world_attempt_at(&w, 1)->id;
+        world_lose_with(&w, world_attempt_at(&w, 1)->executor, ways[way].reason, true,
+                        guilty);
         for (guint i = 0; i < 2; i++) {
             const struct trp_action *v =
                 &g_array_index(w.verdicts, struct trp_action, i);
@@ -342,16 +329,16 @@ static void an_executor_that_dies_of_one_task_counts_against_it_only(void)
 static void who_waits_for_others_in_a_barrier_does_so_for_a_time(void)
 {
     struct world w;
-    struct trp_engine_config c = config_of(2);
+    struct trp_engine_config c = world_config(2);
     c.barrier.sync_timeout_ns = 5 * SECOND;
     world_init(&w, NULL);
     world_start(&w, &c);
-    struct trp_stage_spec s = stage("a", 2);
+    struct trp_stage_spec s = world_stage("a", 2);
     s.barrier = true;
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.attempts->len, ==, 2);
     struct trp_event ev = {.kind = TRP_EVENT_SYNC,
-                           .sync = {.attempt = attempt(&w, 1)->id}};
+                           .sync = {.attempt = world_attempt_at(&w, 1)->id}};
     world_step(&w, &ev);
     world_time(&w, 5 * SECOND - 1);
     g_assert_cmpuint(w.syncs, ==, 0);
@@ -367,7 +354,7 @@ static void executors_of_another_shape_make_room_between_stages(void)
     struct world w;
     start(&w, 2);
     trp_profile_id fat = world_profile(&w, "fat", 4, NULL, 0, 0);
-    struct trp_stage_spec v[] = {stage("a", 4), stage("b", 2)};
+    struct trp_stage_spec v[] = {world_stage("a", 4), world_stage("b", 2)};
     struct trp_parent_spec p = {.stage = 0};
     v[1].parents = &p;
     v[1].nparents = 1;
@@ -375,7 +362,7 @@ static void executors_of_another_shape_make_room_between_stages(void)
     world_submit(&w, v, 2);
     g_assert_cmpuint(w.live->len, ==, 2);
     for (int i = 0; i < 4; i++)
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.releases, ==, 2);
     g_assert_cmpuint(w.live->len, ==, 1); /* two tasks fit on one executor of 4 cores */
     world_run_out(&w, SECOND);
@@ -387,19 +374,20 @@ static void a_narrower_stage_of_the_same_shape_keeps_what_it_needs(void)
 {
     struct world w;
     start(&w, 4);
-    struct trp_stage_spec v[] = {stage("a", 4), stage("b", 1), stage("c", 4)};
+    struct trp_stage_spec v[] = {world_stage("a", 4), world_stage("b", 1),
+                                 world_stage("c", 4)};
     struct trp_parent_spec of_b = {.stage = 0}, of_c = {.stage = 1};
     v[1].parents = &of_b;
     v[2].parents = &of_c;
     v[1].nparents = v[2].nparents = 1;
     world_submit(&w, v, 3);
     for (int i = 0; i < 3; i++)
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.releases, ==, 0); /* the stage has not ended */
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.releases, ==, 3);
     g_assert_cmpuint(w.live->len, ==, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.live->len, ==, 4);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
@@ -411,7 +399,7 @@ static void executors_of_the_same_shape_are_taken_over(void)
     struct world w;
     start(&w, 2);
     trp_profile_id twin = world_profile(&w, "twin", 1, NULL, 0, 0);
-    struct trp_stage_spec v[] = {stage("a", 4), stage("b", 2)};
+    struct trp_stage_spec v[] = {world_stage("a", 4), world_stage("b", 2)};
     struct trp_parent_spec p = {.stage = 0};
     v[1].parents = &p;
     v[1].nparents = 1;
@@ -427,7 +415,7 @@ static void executors_stay_between_jobs_until_they_were_idle_for_long(void)
 {
     struct world w;
     start(&w, 2);
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_stage_spec s = world_stage("a", 4);
     world_submit(&w, &s, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.live->len, ==, 2);
@@ -450,7 +438,7 @@ static void a_profile_that_never_fits_fails_its_stage_at_once(void)
         .fit = {.profile = {0}, .text = "gpu: wanted 2, available 0"}
     };
     world_step(&w, &ev);
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_stage_spec s = world_stage("a", 4);
     world_submit(&w, &s, 1);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
     g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "gpu: wanted 2, available 0");
@@ -462,7 +450,7 @@ static void refused_requests_are_spaced_and_given_up_at_last(void)
     struct world w;
     start(&w, 1);
     w.manual = true;
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_stage_spec s = world_stage("a", 1);
     world_submit(&w, &s, 1);
     for (int i = 0; i < 5; i++) {
         g_assert_cmpuint(w.executors->len, ==, 1);
@@ -503,7 +491,7 @@ static void what_one_event_took_counts_once(void)
     struct world w;
     start(&w, 5);
     w.manual = true;
-    struct trp_stage_spec s = stage("a", 5);
+    struct trp_stage_spec s = world_stage("a", 5);
     world_submit(&w, &s, 1);
     for (int i = 0; i < 4; i++) {
         g_assert_cmpuint(w.executors->len, ==, 5);
@@ -523,7 +511,7 @@ static void not_now_never_counts(void)
     struct world w;
     start(&w, 1);
     w.manual = true;
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_stage_spec s = world_stage("a", 1);
     world_submit(&w, &s, 1);
     for (int i = 0; i < 50; i++) {
         g_assert_false(refuse_all(&w, &busy));
@@ -542,13 +530,13 @@ static void given_up_after_a_while_and_when_all_was_tried(void)
     struct trp_event other = {
         .refused = {.text = "executor 2 was lost", .cause = "was lost"}
     };
-    struct trp_engine_config c = config_of(1);
+    struct trp_engine_config c = world_config(1);
     struct world w;
     c.start_patience_ns = 60 * SECOND;
     world_init(&w, NULL);
     world_start(&w, &c);
     w.manual = true;
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_stage_spec s = world_stage("a", 1);
     world_submit(&w, &s, 1);
     g_assert_false(refuse_all(&w, &other));
     int64_t began = w.now;
@@ -580,7 +568,7 @@ static void tasks_wait_for_their_host_and_then_go_anywhere(void)
     start(&w, 2);
     w.host_of = two_hosts;
     struct trp_stage_spec s = {.name = "a"};
-    struct trp_stage_spec warm = stage("warm", 2);
+    struct trp_stage_spec warm = world_stage("warm", 2);
     world_submit(&w, &warm, 1);
     world_run_out(&w, SECOND);
     world_submit(&w, &s, 1);
@@ -596,13 +584,13 @@ static void tasks_wait_for_their_host_and_then_go_anywhere(void)
     };
     world_step(&w, &ev);
     g_assert_cmpuint(w.attempts->len, ==, 1);
-    g_assert_cmpuint(attempt(&w, 0)->executor % 2, ==, 0);
-    g_assert_cmpint(attempt(&w, 0)->level, ==, TRP_NODE_LOCAL);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->executor % 2, ==, 0);
+    g_assert_cmpint(world_attempt_at(&w, 0)->level, ==, TRP_NODE_LOCAL);
     world_time(&w, w.now + 3 * SECOND - 1);
     g_assert_cmpuint(w.attempts->len, ==, 1);
     world_time(&w, w.now + 2);
     g_assert_cmpuint(w.attempts->len, ==, 2);
-    g_assert_cmpint(attempt(&w, 1)->level, ==, TRP_ANY);
+    g_assert_cmpint(world_attempt_at(&w, 1)->level, ==, TRP_ANY);
     world_run_out(&w, SECOND);
     world_free(&w);
 }
@@ -615,7 +603,7 @@ static void tasks_that_were_held_wait_for_their_host(void)
     start(&w, 2);
     w.host_of = two_hosts;
     struct trp_parent_spec each = {.stage = 0, .each = true};
-    struct trp_stage_spec v[] = {stage("a", 3), {.name = "b"}};
+    struct trp_stage_spec v[] = {world_stage("a", 3), {.name = "b"}};
     v[1].parents = &each;
     v[1].nparents = 1;
     world_submit(&w, v, 2);
@@ -633,17 +621,17 @@ static void tasks_that_were_held_wait_for_their_host(void)
     world_step(&w, &ev);
     g_assert_cmpuint(w.attempts->len, ==, 2);
     w.now += 10 * SECOND;
-    uint32_t right = attempt(&w, 1)->executor % 2 ? 1 : 0;
+    uint32_t right = world_attempt_at(&w, 1)->executor % 2 ? 1 : 0;
     g_assert_cmpuint(right, ==, 1);
-    world_end(&w, attempt(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
-    world_end(&w, attempt(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
     /* The slot that is free is on the other host. */
     g_assert_cmpuint(w.attempts->len, ==, 1);
     world_time(&w, w.now + 3 * SECOND - 1);
     g_assert_cmpuint(w.attempts->len, ==, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    g_assert_cmpuint(attempt(&w, 0)->executor % 2, ==, 0);
-    g_assert_cmpint(attempt(&w, 0)->level, ==, TRP_NODE_LOCAL);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->executor % 2, ==, 0);
+    g_assert_cmpint(world_attempt_at(&w, 0)->level, ==, TRP_NODE_LOCAL);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
@@ -653,7 +641,7 @@ static void a_task_cached_on_an_executor_goes_there(void)
 {
     struct world w;
     start(&w, 2);
-    struct trp_stage_spec warm = stage("warm", 2), s = {.name = "a"};
+    struct trp_stage_spec warm = world_stage("warm", 2), s = {.name = "a"};
     world_submit(&w, &warm, 1);
     world_run_out(&w, SECOND);
     world_submit(&w, &s, 1);
@@ -665,8 +653,8 @@ static void a_task_cached_on_an_executor_goes_there(void)
                   .stage = {1}, .ntasks = 1, .prefer = {.first = first, .places = &place}}
     };
     world_step(&w, &ev);
-    g_assert_cmpuint(attempt(&w, 0)->executor, ==, 1);
-    g_assert_cmpint(attempt(&w, 0)->level, ==, TRP_PROCESS_LOCAL);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->executor, ==, 1);
+    g_assert_cmpint(world_attempt_at(&w, 0)->level, ==, TRP_PROCESS_LOCAL);
     world_run_out(&w, SECOND);
     world_free(&w);
 }
@@ -674,7 +662,7 @@ static void a_task_cached_on_an_executor_goes_there(void)
 static void addresses_are_given_to_one_task_at_a_time(void)
 {
     struct world w;
-    struct trp_engine_config c = config_of(1);
+    struct trp_engine_config c = world_config(1);
     const char *addresses[] = {"0", "1"};
     struct trp_resource_addresses gpu = {"gpu", addresses, 2};
     world_init(&w, NULL);
@@ -682,7 +670,7 @@ static void addresses_are_given_to_one_task_at_a_time(void)
     world_start(&w, &c);
     w.resources = &gpu;
     w.nresources = 1;
-    struct trp_stage_spec s = stage("a", 9);
+    struct trp_stage_spec s = world_stage("a", 9);
     s.profile = p;
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.attempts->len, ==, 4);
@@ -695,20 +683,20 @@ static void a_gang_runs_apart_and_is_retried_whole(void)
 {
     struct world w;
     start(&w, 2);
-    struct trp_stage_spec v[] = {stage("a", 2), stage("g", 1)};
+    struct trp_stage_spec v[] = {world_stage("a", 2), world_stage("g", 1)};
     struct trp_parent_spec p = {.stage = 0};
     v[1].kind = TRP_STAGE_GANG;
     v[1].ranks = 8;
     v[1].parents = &p;
     v[1].nparents = 1;
     world_submit(&w, v, 2);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.live->len, ==, 0); /* their room is the gang's */
-    g_assert_true(attempt(&w, 0)->gang);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
-    g_assert_cmpuint(attempt(&w, 0)->number, ==, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_true(world_attempt_at(&w, 0)->gang);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->number, ==, 1);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
 }
@@ -721,17 +709,17 @@ static void short_tasks_are_queued_ahead_and_long_ones_are_not(void)
     c.max_executors = 1;
     world_init(&w, NULL);
     world_start(&w, &c);
-    struct trp_stage_spec s = stage("a", 1000);
+    struct trp_stage_spec s = world_stage("a", 1000);
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.attempts->len, ==, 1);
     for (int i = 0; i < 3; i++)
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
     g_assert_cmpuint(w.attempts->len, >, 100);
     world_run_out(&w, 1000);
     g_assert_cmpuint(w.verdicts->len, ==, 1000);
     world_submit(&w, &s, 1);
     for (int i = 0; i < 50; i++) {
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
         g_assert_cmpuint(w.attempts->len, ==, 1);
     }
     world_free(&w);
@@ -745,30 +733,31 @@ static void what_is_queued_is_recalled_when_another_could_start_it(void)
     c.max_executors = 2;
     world_init(&w, NULL);
     world_start(&w, &c);
-    struct trp_stage_spec s = stage("a", 400);
+    struct trp_stage_spec s = world_stage("a", 400);
     world_submit(&w, &s, 1);
-    uint32_t slow = attempt(&w, 0)->executor;
+    uint32_t slow = world_attempt_at(&w, 0)->executor;
     /* Both look quick; then one stands still with its queue. */
     for (int i = 0; i < 6; i++)
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
     bool recalled = false;
     for (guint i = 0; i < w.attempts->len && !recalled;) {
-        const struct world_attempt *a = attempt(&w, i);
+        const struct world_attempt *a = world_attempt_at(&w, i);
         if (a->executor == slow || a->queued) {
             i++;
             continue;
         }
         world_end(&w, a->id, TRP_END_SUCCESS, 0, 1000);
         for (guint k = 0; k < w.attempts->len; k++)
-            recalled |= attempt(&w, k)->recall;
+            recalled |= world_attempt_at(&w, k)->recall;
         i = 0;
     }
     g_assert_true(recalled);
     for (guint k = 0; k < w.attempts->len; k++)
-        if (attempt(&w, k)->recall) {
-            uint32_t task = attempt(&w, k)->task;
-            world_end(&w, attempt(&w, k)->id, TRP_END_RECALLED, 0, 0);
-            const struct world_attempt *again = attempt(&w, w.attempts->len - 1);
+        if (world_attempt_at(&w, k)->recall) {
+            uint32_t task = world_attempt_at(&w, k)->task;
+            world_end(&w, world_attempt_at(&w, k)->id, TRP_END_RECALLED, 0, 0);
+            const struct world_attempt *again =
+                world_attempt_at(&w, w.attempts->len - 1);
             g_assert_cmpuint(again->task, ==, task);
             g_assert_cmpuint(again->executor, !=, slow);
             g_assert_cmpuint(again->number, ==, 0); /* it had never begun */
@@ -788,20 +777,20 @@ static void the_last_that_is_recalled_is_not_queued_there_again(void)
     world_init(&w, NULL);
     w.manual = true;
     world_start(&w, &c);
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_stage_spec s = world_stage("a", 4);
     world_submit(&w, &s, 1);
     uint32_t first = g_array_index(w.executors, uint32_t, 0);
     uint32_t second = g_array_index(w.executors, uint32_t, 1);
     world_come(&w, first);
     while (w.attempts->len < 2) /* one runs, one is queued behind it */
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
-    g_assert_true(attempt(&w, 1)->queued);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
+    g_assert_true(world_attempt_at(&w, 1)->queued);
     world_come(&w, second);
-    g_assert_true(attempt(&w, 1)->recall);
-    world_end(&w, attempt(&w, 1)->id, TRP_END_RECALLED, 0, 0);
+    g_assert_true(world_attempt_at(&w, 1)->recall);
+    world_end(&w, world_attempt_at(&w, 1)->id, TRP_END_RECALLED, 0, 0);
     g_assert_cmpuint(w.attempts->len, ==, 2);
-    g_assert_cmpuint(attempt(&w, 1)->executor, ==, second);
-    g_assert_false(attempt(&w, 1)->queued);
+    g_assert_cmpuint(world_attempt_at(&w, 1)->executor, ==, second);
+    g_assert_false(world_attempt_at(&w, 1)->queued);
     world_free(&w);
 }
 
@@ -809,10 +798,10 @@ static void a_task_killed_for_memory_runs_again_with_more(void)
 {
     struct world w;
     start(&w, 2);
-    struct trp_stage_spec s = stage("a", 3);
+    struct trp_stage_spec s = world_stage("a", 3);
     s.memory_factor_ppm = 1500000;
     world_submit(&w, &s, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_MEMORY, 9, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_MEMORY, 9, SECOND);
     const struct trp_resource_profile *p =
         trp_profiles_by_name(w.profiles, "default.memory1");
     g_assert_nonnull(p);
@@ -826,7 +815,7 @@ static void a_task_killed_for_memory_runs_again_with_more(void)
     g_assert_cmpuint(w.verdicts->len, ==, 4);
     /* Twice, and then no machine has so much. */
     world_submit(&w, &s, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_MEMORY, 9, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_MEMORY, 9, SECOND);
     trp_profile_id last = {trp_profiles_count(w.profiles) - 1};
     struct trp_event ev = {
         .kind = TRP_EVENT_PROFILE_FIT,
@@ -842,7 +831,7 @@ static void draining_lets_running_tasks_finish(void)
 {
     struct world w;
     start(&w, 2);
-    struct trp_stage_spec s = stage("a", 8);
+    struct trp_stage_spec s = world_stage("a", 8);
     world_submit(&w, &s, 1);
     struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
     world_step(&w, &ev);
@@ -858,7 +847,7 @@ static void draining_withdraws_what_was_asked_for(void)
     struct world w;
     start(&w, 3);
     w.manual = true;
-    struct trp_stage_spec s = stage("a", 3);
+    struct trp_stage_spec s = world_stage("a", 3);
     world_submit(&w, &s, 1);
     world_come(&w, g_array_index(w.executors, uint32_t, 0));
     struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
@@ -874,9 +863,9 @@ static void stale_events_are_ignored(void)
 {
     struct world w;
     start(&w, 1);
-    struct trp_stage_spec s = stage("a", 2);
+    struct trp_stage_spec s = world_stage("a", 2);
     world_submit(&w, &s, 1);
-    trp_attempt_id id = attempt(&w, 0)->id;
+    trp_attempt_id id = world_attempt_at(&w, 0)->id;
     world_end(&w, id, TRP_END_SUCCESS, 0, SECOND);
     world_end(&w, id, TRP_END_SUCCESS, 0, SECOND);
     world_end(&w, (trp_attempt_id){UINT64_MAX}, TRP_END_SUCCESS, 0, SECOND);

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "driver_files.h"
 #include "spark_fields.h"
 
 #define MS INT64_C(1000000)
@@ -73,26 +74,10 @@ static void end_log(struct world *w)
         g_error("wanted a good end, got %s", err.text);
 }
 
-static void remove_tree(const char *path)
-{
-    GDir *d = g_dir_open(path, 0, NULL);
-    for (const char *name; d && (name = g_dir_read_name(d));) {
-        char *child = g_build_filename(path, name, NULL);
-        if (g_file_test(child, G_FILE_TEST_IS_DIR) &&
-            !g_file_test(child, G_FILE_TEST_IS_SYMLINK))
-            remove_tree(child);
-        g_unlink(child);
-        g_free(child);
-    }
-    if (d)
-        g_dir_close(d);
-    g_rmdir(path);
-}
-
 static void free_world(struct world *w)
 {
     trp_event_log_free(w->log);
-    remove_tree(w->dir);
+    files_remove(w->dir);
     g_free(w->dir);
     g_free(w->file);
     g_free(w->history);

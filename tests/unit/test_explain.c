@@ -4,29 +4,6 @@
 #include "conf/options.h"
 #include "core/sched/pools.h"
 
-static struct trp_engine_config plain(uint32_t max_executors)
-{
-    struct trp_engine_config c;
-    trp_options_engine_config(NULL, &c);
-    c.queue_ahead_ns = 0;
-    c.max_executors = max_executors;
-    return c;
-}
-
-static void start(struct world *w, const struct trp_engine_config *c, int64_t cores)
-{
-    struct trp_profile_defaults d;
-    trp_options_profile_defaults(NULL, &d);
-    d.executor_cores = cores;
-    world_init(w, &d);
-    world_start(w, c);
-}
-
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
 static const char *why(const struct world *w, uint32_t stage)
 {
     static char text[512];
@@ -64,7 +41,7 @@ static void start_excluding(struct world *w, struct trp_engine_config *c,
                             const struct trp_stage_spec *s)
 {
     c->exclusion.enabled = true;
-    start(w, c, 1);
+    world_begin(w, c, 1);
     w->manual = true;
     world_submit(w, s, 1);
     for (uint32_t i = 0; i < c->max_executors; i++)
@@ -74,12 +51,12 @@ static void start_excluding(struct world *w, struct trp_engine_config *c,
 static void a_static_run_waits_for_its_ranks(void)
 {
     for (int late = 0; late < 2; late++) {
-        struct trp_engine_config c = plain(UINT32_MAX);
-        struct trp_stage_spec s = stage("a", 3);
+        struct trp_engine_config c = world_config(UINT32_MAX);
+        struct trp_stage_spec s = world_stage("a", 3);
         struct world w;
         c.fixed = true;
         c.registered_ratio = 0.5;
-        start(&w, &c, 1);
+        world_begin(&w, &c, 1);
         for (uint32_t i = 0; i < 4; i++)
             g_assert_cmpuint(
                 trp_engine_expect_executor(w.engine, (trp_profile_id){0}).n, ==, i);
@@ -102,8 +79,8 @@ static void a_static_run_waits_for_its_ranks(void)
 
 static void executors_excluded_for_the_stage_are_named(void)
 {
-    struct trp_engine_config c = plain(3);
-    struct trp_stage_spec s = stage("a", 3);
+    struct trp_engine_config c = world_config(3);
+    struct trp_stage_spec s = world_stage("a", 3);
     struct world w;
     c.exclusion.stage_tasks_per_executor = 1;
     start_excluding(&w, &c, &s);
@@ -120,8 +97,8 @@ static void executors_excluded_for_the_stage_are_named(void)
 
 static void a_task_excluded_from_all_executors_is_named(void)
 {
-    struct trp_engine_config c = plain(2);
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec s = world_stage("a", 1);
     struct world w;
     s.min_executors = 2;
     start_excluding(&w, &c, &s);
@@ -137,13 +114,13 @@ static void a_task_excluded_from_all_executors_is_named(void)
 
 static void hosts_excluded_for_the_application_are_named(void)
 {
-    struct trp_engine_config c = plain(3);
-    struct trp_stage_spec s = stage("a", 6);
+    struct trp_engine_config c = world_config(3);
+    struct trp_stage_spec s = world_stage("a", 6);
     struct world w;
     c.exclusion.enabled = true;
     c.exclusion.app_tasks_per_executor = c.exclusion.app_executors_per_node = 1;
     c.exclusion.stage_tasks_per_executor = c.exclusion.stage_executors_per_node = 9;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     w.host_of = on_one_host;
     world_submit(&w, &s, 1);
     fail_first(&w);
@@ -161,10 +138,10 @@ static void hosts_excluded_for_the_application_are_named(void)
 
 static void the_turn_of_an_earlier_job_is_told(void)
 {
-    struct trp_engine_config c = plain(2);
-    struct trp_stage_spec a = stage("first", 6), b = stage("second", 1);
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec a = world_stage("first", 6), b = world_stage("second", 1);
     struct world w;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     world_submit(&w, &a, 1);
     world_submit(&w, &b, 1);
     g_assert_cmpstr(why(&w, 1), ==,
@@ -190,13 +167,13 @@ static void the_share_of_another_pool_is_told(void)
         {.name = "etl", .weight = "2", .min_share = "4"},
         {.name = "adhoc",             .weight = "1"           },
     };
-    struct trp_engine_config c = plain(3);
-    struct trp_stage_spec a = stage("load", 9), b = stage("ask", 9);
+    struct trp_engine_config c = world_config(3);
+    struct trp_stage_spec a = world_stage("load", 9), b = world_stage("ask", 9);
     struct world w;
     c.fair = true;
     c.pools = pools;
     c.npools = G_N_ELEMENTS(pools);
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     submit_in_pool(&w, &a, "etl");
     submit_in_pool(&w, &b, "adhoc");
     g_assert_cmpstr(
@@ -207,7 +184,7 @@ static void the_share_of_another_pool_is_told(void)
     world_free(&w);
     /* With its share reached, the pool is not first any more. */
     c.max_executors = 4;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     submit_in_pool(&w, &a, "etl");
     submit_in_pool(&w, &b, "adhoc");
     g_assert_true(g_str_has_prefix(why(&w, 1), "short of cores"));
@@ -218,10 +195,10 @@ static void the_resource_that_is_short_is_named(void)
 {
     const char *gpus[] = {"0"};
     struct trp_resource_addresses r = {"gpu", gpus, 1};
-    struct trp_engine_config c = plain(1);
-    struct trp_stage_spec a = stage("a", 1), b = stage("b", 1);
+    struct trp_engine_config c = world_config(1);
+    struct trp_stage_spec a = world_stage("a", 1), b = world_stage("b", 1);
     struct world w;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     w.resources = &r;
     w.nresources = 1;
     a.profile = b.profile = world_profile(&w, "train", 4, "gpu", 1, TRP_ONE);
@@ -237,10 +214,10 @@ static void the_resource_that_is_short_is_named(void)
 
 static void a_barrier_counts_the_slots_there_are(void)
 {
-    struct trp_engine_config c = plain(2);
-    struct trp_stage_spec a = stage("a", 1), b = stage("b", 4);
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec a = world_stage("a", 1), b = world_stage("b", 4);
     struct world w;
-    start(&w, &c, 2);
+    world_begin(&w, &c, 2);
     b.barrier = true;
     world_submit(&w, &a, 1);
     world_submit(&w, &b, 1);
@@ -255,12 +232,12 @@ static void a_barrier_counts_the_slots_there_are(void)
 
 static void the_end_of_a_wait_for_locality_is_told(void)
 {
-    struct trp_engine_config c = plain(2);
-    struct trp_stage_spec s = {.name = "a"}, blocker = stage("b", 1);
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec s = {.name = "a"}, blocker = world_stage("b", 1);
     uint32_t first[] = {0, 1};
     struct trp_place place = {.host = "h0", .executor = TRP_NONE};
     struct world w;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     blocker.min_executors = 2;
     world_submit(&w, &blocker, 1);
     world_submit(&w, &s, 1);
@@ -279,11 +256,11 @@ static void the_end_of_a_wait_for_locality_is_told(void)
 
 static void fixed_executors_that_are_gone_are_told(void)
 {
-    struct trp_engine_config c = plain(2);
-    struct trp_stage_spec s = stage("a", 2);
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec s = world_stage("a", 2);
     struct world w;
     c.fixed = true;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     world_come(&w, trp_engine_expect_executor(w.engine, (trp_profile_id){0}).n);
     world_submit(&w, &s, 1);
     world_lose(&w, 0, TRP_LOSS_EXITED);
@@ -296,11 +273,11 @@ static void fixed_executors_that_are_gone_are_told(void)
 
 static void a_run_that_drains_says_so(void)
 {
-    struct trp_engine_config c = plain(1);
-    struct trp_stage_spec s = stage("a", 3);
+    struct trp_engine_config c = world_config(1);
+    struct trp_stage_spec s = world_stage("a", 3);
     struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
     struct world w;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     world_step(&w, &drain);
     g_assert_cmpstr(why(&w, 0), ==, "the run is being ended: nothing new is started");
@@ -310,10 +287,10 @@ static void a_run_that_drains_says_so(void)
 
 static void a_request_is_told_with_what_it_needs(void)
 {
-    struct trp_engine_config c = plain(2);
-    struct trp_stage_spec s = stage("a", 3);
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec s = world_stage("a", 3);
     struct world w;
-    start(&w, &c, 2);
+    world_begin(&w, &c, 2);
     w.manual = true;
     world_submit(&w, &s, 1);
     world_time(&w, 12 * SECOND);
@@ -326,15 +303,15 @@ static void a_request_is_told_with_what_it_needs(void)
 
 static void a_start_that_fails_is_told(void)
 {
-    struct trp_engine_config c = plain(1);
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_engine_config c = world_config(1);
+    struct trp_stage_spec s = world_stage("a", 1);
     struct trp_event refused = {
         .kind = TRP_EVENT_EXECUTOR_REFUSED,
         .refused = {
                     .executor = {0}, .how = TRP_REFUSED_FAILED, .text = "no such file"}
     };
     struct world w;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     w.manual = true;
     world_submit(&w, &s, 1);
     world_step(&w, &refused);
@@ -349,13 +326,13 @@ static void a_start_that_fails_is_told(void)
 
 static void slots_that_no_limit_keeps_scarce_are_just_taken(void)
 {
-    struct trp_engine_config c = plain(UINT32_MAX);
-    struct trp_stage_spec s = stage("a", 3), few = stage("few", 3);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 3), few = world_stage("few", 3);
     struct world w;
     struct trp_event fit = {
         .kind = TRP_EVENT_PROFILE_FIT, .fit = {.profile = {0}, .executors = 2}
     };
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     world_step(&w, &fit);
     few.max_running = 1;
     world_submit(&w, &s, 1);
@@ -370,10 +347,10 @@ static void slots_that_no_limit_keeps_scarce_are_just_taken(void)
 static void what_has_run_is_not_looked_through(void)
 {
     enum { RAN = 200000, CALLS = 2000 };
-    struct trp_engine_config c = plain(1);
-    struct trp_stage_spec s = stage("a", 2 * RAN);
+    struct trp_engine_config c = world_config(1);
+    struct trp_stage_spec s = world_stage("a", 2 * RAN);
     struct world w;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     w.unchecked = true;
     world_submit(&w, &s, 1);
     for (uint32_t i = 0; i < RAN; i++)
@@ -390,11 +367,11 @@ static void what_has_run_is_not_looked_through(void)
 
 static void tasks_of_parents_are_waited_for(void)
 {
-    struct trp_engine_config c = plain(2);
+    struct trp_engine_config c = world_config(2);
     struct trp_parent_spec each = {.each = true};
-    struct trp_stage_spec v[] = {stage("a", 4), stage("b", 4)};
+    struct trp_stage_spec v[] = {world_stage("a", 4), world_stage("b", 4)};
     struct world w;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     v[1].parents = &each;
     v[1].nparents = 1;
     world_submit(&w, v, 2);
@@ -407,10 +384,10 @@ static void tasks_of_parents_are_waited_for(void)
 
 static void the_room_of_a_gang_is_told(void)
 {
-    struct trp_engine_config c = plain(1);
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_engine_config c = world_config(1);
+    struct trp_stage_spec s = world_stage("a", 1);
     struct world w;
-    start(&w, &c, 2);
+    world_begin(&w, &c, 2);
     s.kind = TRP_STAGE_GANG;
     s.ranks = 8;
     world_submit(&w, &s, 1);

@@ -5,24 +5,11 @@
 
 enum { LONG, GANG, MANY };
 
-static struct trp_engine_config config_of(uint32_t max_executors)
-{
-    struct trp_engine_config c;
-    trp_options_engine_config(NULL, &c);
-    c.max_executors = max_executors;
-    c.queue_ahead_ns = 0;
-    return c;
-}
-
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
 /* A long task, a barrier stage of two, many tasks: on two slots. */
 static void begin(struct world *w, struct trp_engine_config c)
 {
-    struct trp_stage_spec v[] = {stage("long", 1), stage("gang", 2), stage("many", 8)};
+    struct trp_stage_spec v[] = {world_stage("long", 1), world_stage("gang", 2),
+                                 world_stage("many", 8)};
     v[GANG].barrier = true;
     world_init(w, NULL);
     world_start(w, &c);
@@ -64,7 +51,7 @@ static void explain(struct world *w, uint32_t stage, const char *has)
 static void a_barrier_stage_does_not_wait_for_later_stages(void)
 {
     struct world w;
-    begin(&w, config_of(2));
+    begin(&w, world_config(2));
     g_assert_cmpuint(w.live->len, ==, 2);
     g_assert_cmpuint(running(&w, LONG), ==, 1);
     g_assert_cmpuint(running(&w, MANY), ==, 0);
@@ -83,7 +70,7 @@ static void a_barrier_stage_does_not_wait_for_later_stages(void)
 
 static void without_the_option_it_does(void)
 {
-    struct trp_engine_config c = config_of(2);
+    struct trp_engine_config c = world_config(2);
     struct world w;
     c.barrier.reserve_ns = 0;
     begin(&w, c);
@@ -97,7 +84,7 @@ static void without_the_option_it_does(void)
 static void after_its_time_others_get_what_is_free_once(void)
 {
     struct world w;
-    begin(&w, config_of(2));
+    begin(&w, world_config(2));
     int64_t since = w.now;
     world_time(&w, since + 29 * SECOND);
     g_assert_cmpuint(running(&w, MANY), ==, 0);
@@ -128,8 +115,8 @@ static void after_its_time_others_get_what_is_free_once(void)
 
 static void nothing_is_kept_until_executors_are_enough(void)
 {
-    struct trp_engine_config c = config_of(2);
-    struct trp_stage_spec v[] = {stage("gang", 2), stage("many", 4)};
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec v[] = {world_stage("gang", 2), world_stage("many", 4)};
     struct world w;
     v[0].barrier = true;
     world_init(&w, NULL);
@@ -156,9 +143,9 @@ static void nothing_is_kept_until_executors_are_enough(void)
 static void later_tasks_that_were_sent_ahead_are_recalled(void)
 {
     const int64_t ms = SECOND / 1000;
-    struct trp_engine_config c = config_of(2);
-    struct trp_stage_spec v[] = {stage("first", 1), stage("gang", 2),
-                                 stage("many", 4000)};
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec v[] = {world_stage("first", 1), world_stage("gang", 2),
+                                 world_stage("many", 4000)};
     struct trp_parent_spec after = {.stage = 0};
     struct world w;
     v[1].barrier = true;

@@ -5,22 +5,9 @@
 
 #include "engine_world.h"
 
-static struct trp_engine_config plain(void)
-{
-    struct trp_engine_config c;
-    trp_options_engine_config(NULL, &c);
-    c.queue_ahead_ns = 0;
-    return c;
-}
-
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
 static struct trp_stage_spec gang(uint32_t ranks)
 {
-    struct trp_stage_spec s = stage("gang", 1);
+    struct trp_stage_spec s = world_stage("gang", 1);
     s.kind = TRP_STAGE_GANG;
     s.ranks = ranks;
     return s;
@@ -35,7 +22,7 @@ static void limit_gpu(struct trp_engine_config *c, int64_t most)
 
 static void executors_are_counted_against_each_limit(void)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_resource_profile *p;
     trp_error err;
     struct world w;
@@ -59,7 +46,7 @@ static void executors_are_counted_against_each_limit(void)
 
 static void ranks_take_the_task_side_and_share_devices(void)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_resource_profile *p;
     trp_error err;
     struct world w;
@@ -101,7 +88,7 @@ static void run_one(const struct trp_engine_config *c, const struct trp_stage_sp
 
 static void a_gang_beyond_a_limit_fails_at_once(void)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = gang(4);
     c.caps.cores = 4;
     run_one(&c, &s, NULL);
@@ -114,8 +101,8 @@ static void a_barrier_stage_beyond_a_limit_fails_at_once(void)
 {
     static const char never[] = "a barrier stage of 5 tasks needs as many slots at "
                                 "once; at most 4 of profile default can be had";
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 4);
     s.barrier = true;
     c.caps.cores = 4;
     run_one(&c, &s, NULL);

@@ -5,19 +5,6 @@
 
 #define MS INT64_C(1000000)
 
-static struct trp_engine_config plain(void)
-{
-    struct trp_engine_config c;
-    trp_options_engine_config(NULL, &c);
-    c.queue_ahead_ns = 0;
-    return c;
-}
-
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
 static void fit(struct world *w, uint32_t executors, uint32_t additional, bool more)
 {
     struct trp_event ev = {
@@ -49,7 +36,7 @@ static void open_world(struct world *w, const struct trp_engine_config *c,
 /* Two come, after 500 ms, and the others wait. */
 static void begin(struct world *w, const struct trp_engine_config *c, uint32_t ntasks)
 {
-    struct trp_stage_spec s = stage("a", ntasks);
+    struct trp_stage_spec s = world_stage("a", ntasks);
     open_world(w, c, 2);
     world_submit(w, &s, 1);
     world_time(w, 500 * MS);
@@ -69,8 +56,8 @@ static void wave(struct world *w, int64_t took)
 
 static void what_has_no_room_inside_is_asked_for_at_once(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 6);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 6);
     struct world w;
     open_world(&w, &c, 0);
     world_submit(&w, &s, 1);
@@ -88,7 +75,7 @@ static void what_has_no_room_inside_is_asked_for_at_once(void)
 
 static void tasks_of_unknown_length_are_long_when_one_has_run_for_a_second(void)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     struct world w;
     begin(&w, &c, 40);
     world_time(&w, 1400 * MS);
@@ -102,7 +89,7 @@ static void tasks_of_unknown_length_are_long_when_one_has_run_for_a_second(void)
 
 static void what_soon_is_over_is_not_worth_it(void)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     struct world w;
     begin(&w, &c, 12);
     for (int i = 0; i < 6; i++)
@@ -115,7 +102,7 @@ static void what_soon_is_over_is_not_worth_it(void)
 /* The second is the backlog timeout; starts take half a second. */
 static void so_many_as_have_work_for_as_long_as_they_cost(void)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     struct world w;
     begin(&w, &c, 40);
     wave(&w, 300 * MS); /* 800 ms: known, and too early */
@@ -134,7 +121,7 @@ static void so_many_as_have_work_for_as_long_as_they_cost(void)
 
 static void the_wait_in_the_queue_counts(void)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     struct world w;
     begin(&w, &c, 20);
     waits(&w, 4 * SECOND); /* all is over then */
@@ -150,7 +137,7 @@ static void the_wait_in_the_queue_counts(void)
 /* Tasks as long as what is left: another executor would end none earlier. */
 static void the_last_wave_waits(void)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     struct world w;
     begin(&w, &c, 4);
     wave(&w, 900 * MS);
@@ -164,8 +151,8 @@ static void the_last_wave_waits(void)
 
 static void what_was_lost_is_replaced_at_once(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 2);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 2);
     struct world w;
     open_world(&w, &c, 2);
     world_submit(&w, &s, 1);
@@ -182,8 +169,8 @@ static void what_was_lost_is_replaced_at_once(void)
 /* Another place has to be tried before a stage is given up. */
 static void a_start_that_failed_is_tried_elsewhere_at_once(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 1);
     struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_REFUSED,
         .refused = {.how = TRP_REFUSED_FAILED, .untried = true, .text = "it ended"}
@@ -201,8 +188,8 @@ static void a_start_that_failed_is_tried_elsewhere_at_once(void)
 
 static void minima_and_gangs_of_executors_do_not_wait(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 40);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 40);
     struct world w;
     open_world(&w, &c, 2);
     s.min_executors = 4;
@@ -210,7 +197,7 @@ static void minima_and_gangs_of_executors_do_not_wait(void)
     g_assert_cmpuint(w.may_add, ==, 4);
     world_free(&w);
     open_world(&w, &c, 2);
-    s = stage("b", 5);
+    s = world_stage("b", 5);
     s.barrier = true;
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.may_add, ==, 5);
@@ -220,8 +207,8 @@ static void minima_and_gangs_of_executors_do_not_wait(void)
 /* Others have the room inside: who has none looks when executors should have come. */
 static void who_gets_nothing_does_not_wait_for_ever(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 40);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 40);
     struct world w;
     open_world(&w, &c, 2);
     world_submit(&w, &s, 1);
@@ -234,8 +221,8 @@ static void who_gets_nothing_does_not_wait_for_ever(void)
 
 static void stages_of_a_profile_are_looked_at_together(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s[2] = {stage("a", 10), stage("b", 10)};
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s[2] = {world_stage("a", 10), world_stage("b", 10)};
     struct world w;
     open_world(&w, &c, 2);
     world_submit(&w, s, 2);
@@ -259,8 +246,8 @@ static void stages_of_a_profile_are_looked_at_together(void)
 static void nothing_is_asked_for_ahead_where_there_is_no_queue(void)
 {
     static const struct trp_parent_spec after = {.stage = 0};
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s[2] = {stage("a", 8), stage("b", 8)};
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s[2] = {world_stage("a", 8), world_stage("b", 8)};
     for (int queue = 0; queue < 2; queue++) {
         struct world w;
         s[0].max_executors = 2;

@@ -54,12 +54,6 @@ int fails_once(trp_task *t, const trp_batch *in, trp_writer *out, const void *ar
     return 0;
 }
 
-static void assert_error(trp_context *ctx, const char *part)
-{
-    if (!strstr(trp_error_text(ctx), part))
-        g_error("\"%s\" says nothing of \"%s\"", trp_error_text(ctx), part);
-}
-
 static void assert_count(trp_dataset *d, uint64_t want)
 {
     uint64_t n;

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "driver_files.h"
+
 /* A folder of its own, which is entered; runs_of: its folder of runs. */
 static char *new_base(void)
 {
@@ -25,25 +27,9 @@ static const char *runs_of(const char *base)
     return path;
 }
 
-static void remove_tree(const char *path)
-{
-    GDir *d = g_dir_open(path, 0, NULL);
-    for (const char *name; d && (name = g_dir_read_name(d));) {
-        char *child = g_build_filename(path, name, NULL);
-        if (g_file_test(child, G_FILE_TEST_IS_DIR) &&
-            !g_file_test(child, G_FILE_TEST_IS_SYMLINK))
-            remove_tree(child);
-        g_unlink(child);
-        g_free(child);
-    }
-    if (d)
-        g_dir_close(d);
-    g_rmdir(path);
-}
-
 static void free_base(char *base)
 {
-    remove_tree(base);
+    files_remove(base);
     g_free(base);
 }
 
@@ -343,7 +329,7 @@ static void a_held_folder_is_not_what_is_put_in_its_place(void)
     trp_run_folder_free(f);
     g_assert_cmpint(trp_held_folder(path, id, &err), ==, TRP_ESYSTEM);
     g_assert_nonnull(strstr(err.text, "somebody has put another in its place"));
-    remove_tree("troupe-runs");
+    files_remove("troupe-runs");
     g_assert_cmpint(trp_held_folder(path, id, &err), ==, TRP_ENOENT);
     g_assert_cmpint(rename("moved", "troupe-runs"), ==, 0);
     g_assert_cmpint(trp_held_folder(path, id, &err), ==, 0);

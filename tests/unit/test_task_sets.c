@@ -5,30 +5,10 @@
 #include "core/topo/hosts.h"
 #include "engine_world.h"
 
-static struct trp_engine_config config_of(uint32_t max_executors)
-{
-    struct trp_engine_config c;
-    trp_options_engine_config(NULL, &c);
-    c.max_executors = max_executors;
-    c.queue_ahead_ns = 0;
-    return c;
-}
-
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
-static const struct world_attempt *attempt(const struct world *w, guint i)
-{
-    g_assert_cmpuint(i, <, w->attempts->len);
-    return &g_array_index(w->attempts, struct world_attempt, i);
-}
-
 static void a_barrier_stage_starts_when_all_its_slots_are_there(void)
 {
-    struct trp_engine_config c = config_of(4);
-    struct trp_stage_spec s = stage("a", 3);
+    struct trp_engine_config c = world_config(4);
+    struct trp_stage_spec s = world_stage("a", 3);
     struct world w;
     s.barrier = true;
     world_init(&w, NULL);
@@ -43,7 +23,7 @@ static void a_barrier_stage_starts_when_all_its_slots_are_there(void)
     }
     g_assert_cmpuint(w.attempts->len, ==, 3);
     for (guint i = 0; i < 3; i++)
-        g_assert_cmpuint(attempt(&w, i)->task, ==, i);
+        g_assert_cmpuint(world_attempt_at(&w, i)->task, ==, i);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
@@ -51,8 +31,8 @@ static void a_barrier_stage_starts_when_all_its_slots_are_there(void)
 
 static void a_barrier_stage_beyond_the_limits_fails_at_once(void)
 {
-    struct trp_engine_config c = config_of(2);
-    struct trp_stage_spec s = stage("a", 3);
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec s = world_stage("a", 3);
     struct world w;
     s.barrier = true;
     world_init(&w, NULL);
@@ -66,8 +46,8 @@ static void a_barrier_stage_beyond_the_limits_fails_at_once(void)
 
 static void a_slow_task_gets_a_copy_and_the_first_to_finish_wins(void)
 {
-    struct trp_engine_config c = config_of(2);
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec s = world_stage("a", 4);
     struct world w;
     c.speculation.enabled = true;
     c.speculation.quantile = 0.5;
@@ -76,17 +56,18 @@ static void a_slow_task_gets_a_copy_and_the_first_to_finish_wins(void)
     world_init(&w, NULL);
     world_start(&w, &c);
     world_submit(&w, &s, 1);
-    trp_attempt_id slow = attempt(&w, 0)->id;
+    trp_attempt_id slow = world_attempt_at(&w, 0)->id;
     for (guint i = 0; i < 3; i++) {
         w.now += SECOND;
-        world_end(&w, attempt(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, world_attempt_at(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
     }
     g_assert_cmpuint(w.attempts->len, ==, 1);
     world_time(&w, w.now + SECOND);
     g_assert_cmpuint(w.attempts->len, ==, 2);
-    g_assert_cmpuint(attempt(&w, 1)->task, ==, 0);
-    g_assert_cmpuint(attempt(&w, 1)->executor, !=, attempt(&w, 0)->executor);
-    world_end(&w, attempt(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(world_attempt_at(&w, 1)->task, ==, 0);
+    g_assert_cmpuint(world_attempt_at(&w, 1)->executor, !=,
+                     world_attempt_at(&w, 0)->executor);
+    world_end(&w, world_attempt_at(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_true(world_find(&w, slow)->kill);
     world_end(&w, slow, TRP_END_KILLED, 0, 5 * SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
@@ -95,19 +76,19 @@ static void a_slow_task_gets_a_copy_and_the_first_to_finish_wins(void)
 
 static void a_task_leaves_the_executor_it_failed_on(void)
 {
-    struct trp_engine_config c = config_of(2);
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec s = world_stage("a", 1);
     struct world w;
     c.exclusion.enabled = true;
     world_init(&w, NULL);
     world_start(&w, &c);
     world_submit(&w, &s, 1);
     for (uint32_t i = 0; i < 3; i++) {
-        uint32_t was = attempt(&w, 0)->executor;
+        uint32_t was = world_attempt_at(&w, 0)->executor;
         w.now += SECOND;
-        world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
         g_assert_cmpuint(w.attempts->len, ==, 1);
-        g_assert_cmpuint(attempt(&w, 0)->executor, !=, was);
+        g_assert_cmpuint(world_attempt_at(&w, 0)->executor, !=, was);
     }
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
@@ -116,19 +97,19 @@ static void a_task_leaves_the_executor_it_failed_on(void)
 
 static void a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing(void)
 {
-    struct trp_engine_config c = config_of(1);
-    struct trp_stage_spec s = stage("a", 2);
+    struct trp_engine_config c = world_config(1);
+    struct trp_stage_spec s = world_stage("a", 2);
     struct world w;
     s.max_failures = 1;
     world_init(&w, NULL);
     world_start(&w, &c);
     world_submit(&w, &s, 1);
-    uint32_t was = attempt(&w, 0)->executor;
+    uint32_t was = world_attempt_at(&w, 0)->executor;
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
                            .decommissioned = {.executor = {was}}};
     world_step(&w, &ev);
     world_lose(&w, was, TRP_LOSS_EXITED);
-    g_assert_cmpuint(attempt(&w, 0)->executor, !=, was);
+    g_assert_cmpuint(world_attempt_at(&w, 0)->executor, !=, was);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
@@ -150,7 +131,7 @@ static void the_rack_of_a_host_without_executors_counts(void)
     };
     const uint32_t first[] = {0, 1};
     const struct trp_place h1 = {"h1", TRP_NONE};
-    struct trp_engine_config c = config_of(2);
+    struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = {.name = "a", .min_executors = 2};
     struct world w;
     c.racks = racks;
@@ -168,7 +149,7 @@ static void the_rack_of_a_host_without_executors_counts(void)
     g_assert_cmpuint(w.executors->len, ==, 2);
     world_come(&w, 0);
     g_assert_cmpuint(w.attempts->len, ==, 1);
-    g_assert_cmpint(attempt(&w, 0)->level, ==, TRP_RACK_LOCAL);
+    g_assert_cmpint(world_attempt_at(&w, 0)->level, ==, TRP_RACK_LOCAL);
     world_come(&w, 1);
     world_run_out(&w, SECOND);
     world_free(&w);

@@ -3,28 +3,6 @@
 #include "conf/options.h"
 #include "engine_world.h"
 
-static struct trp_engine_config plain(void)
-{
-    struct trp_engine_config c;
-    trp_options_engine_config(NULL, &c);
-    c.queue_ahead_ns = 0;
-    return c;
-}
-
-static void start(struct world *w, const struct trp_engine_config *c, int64_t cores)
-{
-    struct trp_profile_defaults d;
-    trp_options_profile_defaults(NULL, &d);
-    d.executor_cores = cores;
-    world_init(w, &d);
-    world_start(w, c);
-}
-
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
 static void end_all(struct world *w, int64_t duration)
 {
     for (guint n = w->attempts->len; n > 0; n--)
@@ -35,12 +13,12 @@ static void end_all(struct world *w, int64_t duration)
 static void executors_are_asked_for_by_steps(void)
 {
     static const uint32_t wanted[] = {0, 1, 3, 7, 10, 10};
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 100);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 100);
     struct world w;
     c.grow_ramp = true;
     c.max_executors = 10;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
         world_time(&w, i * SECOND);
@@ -55,12 +33,12 @@ static void executors_are_asked_for_by_steps(void)
 
 static void the_initial_number_is_asked_for_when_a_profile_is_first_used(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 100);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 100);
     struct world w;
     c.grow_ramp = true;
     c.initial_executors = 4;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     world_time(&w, SECOND);
     g_assert_cmpuint(w.live->len, ==, 0);
     world_submit(&w, &s, 1);
@@ -72,12 +50,12 @@ static void the_initial_number_is_asked_for_when_a_profile_is_first_used(void)
 
 static void targets_fall_when_tasks_end(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 6), t = stage("b", 1);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 6), t = world_stage("b", 1);
     struct world w;
     c.grow_ramp = c.release_idle = true;
     c.idle_timeout_ns = 20 * SECOND;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     world_submit(&w, &t, 1);
     world_time(&w, 4 * SECOND);
@@ -99,15 +77,15 @@ static void a_queued_task_that_has_ended_is_not_waited_for(void)
     static const enum trp_end_status how[] = {TRP_END_SUCCESS, TRP_END_EXIT,
                                               TRP_END_MEMORY};
     for (guint k = 0; k < G_N_ELEMENTS(how); k++) {
-        struct trp_engine_config c = plain();
-        struct trp_stage_spec s = stage("a", 20);
+        struct trp_engine_config c = world_config(UINT32_MAX);
+        struct trp_stage_spec s = world_stage("a", 20);
         struct world w;
         guint i = 0;
         c.grow_ramp = true;
         c.max_executors = 1;
         c.queue_ahead_ns = 10 * SECOND;
         s.memory_factor_ppm = 2000000;
-        start(&w, &c, 1);
+        world_begin(&w, &c, 1);
         world_submit(&w, &s, 1);
         world_time(&w, SECOND);
         while (!g_array_index(w.attempts, struct world_attempt, i).queued)
@@ -129,12 +107,12 @@ static void a_queued_task_that_has_ended_is_not_waited_for(void)
 
 static void limits_hold_over_all_profiles(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec v[] = {stage("a", 10), stage("b", 10)};
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec v[] = {world_stage("a", 10), world_stage("b", 10)};
     char why[256];
     struct world w;
     c.caps.cores = 9;
-    start(&w, &c, 2);
+    world_begin(&w, &c, 2);
     v[1].profile = world_profile(&w, "wide", 5, NULL, 0, 0);
     world_submit(&w, v, 2);
     /* Four of two cores leave one; the stage of five waits. */
@@ -153,13 +131,13 @@ static void limits_hold_over_all_profiles(void)
 
 static void a_profile_beyond_a_limit_fails_at_once(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 1);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 1);
     struct world w;
     c.caps.ncustom = 1;
     strcpy(c.caps.custom[0].name, "gpu");
     c.caps.custom[0].most = 1;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     s.profile = world_profile(&w, "train", 2, "gpu", 2, TRP_ONE);
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.job_ends, ==, 1);
@@ -173,13 +151,13 @@ static void a_profile_beyond_a_limit_fails_at_once(void)
 
 static void what_expired_goes_as_far_as_nobody_needs_it(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 5);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 5);
     struct world w;
     c.release_idle = true;
     c.idle_timeout_ns = 10 * SECOND;
     c.min_executors = 3;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     world_time(&w, SECOND);
     for (uint32_t i = 0; i < 4; i++) /* the last one runs on */
@@ -206,13 +184,13 @@ static const char *on_one_host(uint32_t executor)
 
 static void a_copy_gets_an_executor_on_another_host(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 4);
     struct world w;
     c.speculation.enabled = true;
     c.speculation.quantile = 0.5;
     c.speculation.efficiency = false;
-    start(&w, &c, 2);
+    world_begin(&w, &c, 2);
     w.host_of = on_one_host;
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.live->len, ==, 2);
@@ -237,14 +215,14 @@ static void a_copy_gets_an_executor_on_another_host(void)
  * cluster has so many hosts (0: not known). */
 static void a_copy_waits_with(struct world *w, uint32_t hosts, bool ramp)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     c.grow_ramp = ramp;
-    struct trp_stage_spec s = stage("a", 4);
+    struct trp_stage_spec s = world_stage("a", 4);
     int64_t begun = (ramp ? 3 : 1) * SECOND; /* both executors are there */
     c.speculation.enabled = true;
     c.speculation.quantile = 0.5;
     c.speculation.efficiency = false;
-    start(w, &c, 2);
+    world_begin(w, &c, 2);
     struct trp_event ev = {
         .kind = TRP_EVENT_PROFILE_FIT,
         .fit = {.profile = {0}, .executors = 8, .hosts = hosts}
@@ -268,7 +246,7 @@ static void a_copy_waits(struct world *w, uint32_t hosts)
 
 static void another_stage(struct world *w)
 {
-    struct trp_stage_spec s = stage("b", 1);
+    struct trp_stage_spec s = world_stage("b", 1);
     s.profile = world_profile(w, "b", 4, NULL, 0, 0);
     world_submit(w, &s, 1);
 }
@@ -330,11 +308,11 @@ static void a_copy_in_vain_holds_nothing_while_targets_grow(void)
 
 static void a_barrier_stage_keeps_its_executors_when_it_runs_again(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("together", 2);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("together", 2);
     struct world w;
     s.barrier = true;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     for (uint32_t i = 0; i < 3; i++) {
         g_assert_cmpuint(w.attempts->len, ==, 2);
@@ -356,9 +334,9 @@ static void a_barrier_stage_keeps_its_executors_when_it_runs_again(void)
 static uint32_t an_output_is_missed(struct world *w, bool same)
 {
     static const struct trp_parent_spec reads = {.stage = 0, .shuffle = true};
-    struct trp_stage_spec v[] = {stage("maps", 3), stage("reducers", 3)};
-    struct trp_engine_config c = plain();
-    start(w, &c, 1);
+    struct trp_stage_spec v[] = {world_stage("maps", 3), world_stage("reducers", 3)};
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    world_begin(w, &c, 1);
     v[0].map = true;
     v[1].parents = &reads;
     v[1].nparents = 1;
@@ -415,11 +393,11 @@ static void what_is_made_again_has_its_executors_before_that(void)
 
 static void a_stage_excluded_everywhere_gets_another_executor(void)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("a", 2);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("a", 2);
     struct world w;
     c.exclusion.enabled = true;
-    start(&w, &c, 2);
+    world_begin(&w, &c, 2);
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.live->len, ==, 1);
     world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
@@ -456,7 +434,7 @@ static void run_dataset(struct world *w, uint32_t n)
 
 static void what_an_executor_holds_keeps_it(void)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_dataset_parent shuffled = {.dataset = 0, .shuffle = true};
     struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED};
     struct world w;
@@ -464,7 +442,7 @@ static void what_an_executor_holds_keeps_it(void)
     c.host_files = false;
     c.idle_timeout_ns = 10 * SECOND;
     c.shuffle_timeout_ns = 50 * SECOND;
-    start(&w, &c, 2);
+    world_begin(&w, &c, 2);
     dataset(&w, "a", NULL);
     dataset(&w, "b", &shuffled);
     run_dataset(&w, 1);
@@ -489,11 +467,11 @@ static void what_an_executor_holds_keeps_it(void)
  * additional jobs may be had for that with `more`. */
 static void hold(struct world *w, bool more)
 {
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s = stage("later", 1);
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s = world_stage("later", 1);
     struct trp_event fit = {.kind = TRP_EVENT_PROFILE_FIT};
     c.backlog_timeout_ns = 3 * SECOND;
-    start(w, &c, 2);
+    world_begin(w, &c, 2);
     dataset(w, "kept", NULL);
     s.profile = world_profile(w, "other", 4, NULL, 0, 0);
     fit.fit.profile = s.profile;
@@ -561,7 +539,7 @@ static void queue_ahead_leaves_cached_partitions_where_they_are(void)
     struct world w;
     trp_options_engine_config(NULL, &c);
     c.max_executors = 2;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     w.host_of = same_host;
     const struct trp_dataset_spec spec = {
         .name = "kept", .partitions = 2 * HALF, .cached = true};
@@ -598,14 +576,14 @@ static void queue_ahead_leaves_cached_partitions_where_they_are(void)
 
 static void what_is_cleaned_up_keeps_nothing(void)
 {
-    struct trp_engine_config c = plain();
+    struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_dataset_parent shuffled = {.dataset = 0, .shuffle = true};
     struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED};
     struct world w;
     c.release_idle = true;
     c.host_files = false;
     c.idle_timeout_ns = 10 * SECOND;
-    start(&w, &c, 2);
+    world_begin(&w, &c, 2);
     dataset(&w, "a", NULL);
     dataset(&w, "b", &shuffled);
     run_dataset(&w, 1);
@@ -621,14 +599,14 @@ static void the_oldest_stay_for_a_narrower_stage(void)
 {
     for (uint32_t later = 1; later <= 2; later++) {
         const struct trp_parent_spec after[] = {{.stage = 0}, {.stage = 1}};
-        struct trp_engine_config c = plain();
-        struct trp_stage_spec s[] = {stage("wide", 4), stage("thin", 1),
-                                     stage("last", later)};
+        struct trp_engine_config c = world_config(UINT32_MAX);
+        struct trp_stage_spec s[] = {world_stage("wide", 4), world_stage("thin", 1),
+                                     world_stage("last", later)};
         struct world w;
         s[1].parents = &after[0];
         s[2].parents = &after[1];
         s[1].nparents = s[2].nparents = 1;
-        start(&w, &c, 1);
+        world_begin(&w, &c, 1);
         world_submit(&w, s, 3);
         g_assert_cmpuint(w.live->len, ==, 4);
         while (w.attempts->len > 1) /* idle ones stay while their stage runs */
@@ -648,12 +626,12 @@ static void the_oldest_stay_for_a_narrower_stage(void)
 static void of_idle_ones_of_another_profile_the_oldest_serve(void)
 {
     const struct trp_parent_spec after = {.stage = 0};
-    struct trp_engine_config c = plain();
-    struct trp_stage_spec s[] = {stage("wide", 4), stage("thin", 2)};
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_stage_spec s[] = {world_stage("wide", 4), world_stage("thin", 2)};
     struct world w;
     s[1].parents = &after;
     s[1].nparents = 1;
-    start(&w, &c, 1);
+    world_begin(&w, &c, 1);
     s[1].profile = world_profile(&w, "thin", 1, NULL, 0, 0);
     world_submit(&w, s, 2);
     g_assert_cmpuint(w.live->len, ==, 4);

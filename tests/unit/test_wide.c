@@ -77,12 +77,6 @@ int narrow_value(trp_task *t, const trp_batch *in, trp_writer *out, const void *
     return in->count ? trp_emit(out, "k", 1, "1234567", 7) : 0;
 }
 
-static void assert_error(trp_context *ctx, const char *part)
-{
-    if (!strstr(trp_error_text(ctx), part))
-        g_error("\"%s\" says nothing of \"%s\"", trp_error_text(ctx), part);
-}
-
 /* What was collected: the value of each key, which come once; -1: it did not come. */
 static void values_of(trp_dataset *d, int64_t ret[KEYS])
 {

@@ -122,12 +122,6 @@ static int64_t value_at(const trp_batch *b, size_t i)
     return i64(value, n);
 }
 
-static void assert_error(trp_context *ctx, const char *part)
-{
-    if (!strstr(trp_error_text(ctx), part))
-        g_error("\"%s\" says nothing of \"%s\"", trp_error_text(ctx), part);
-}
-
 /* ---- one key's values ---- */
 
 TRP_COMBINE(concatenate);

@@ -19,40 +19,29 @@ static trp_profile_id start(struct world *w, const struct trp_engine_config *c)
     return world_profile(w, "other", 2, NULL, 0, 0);
 }
 
-static struct trp_stage_spec stage(const char *name, uint32_t ntasks)
-{
-    return (struct trp_stage_spec){.name = name, .tasks_known = true, .ntasks = ntasks};
-}
-
 static void submit(struct world *w, trp_profile_id profile, uint32_t ntasks,
                    bool barrier)
 {
-    struct trp_stage_spec s = stage("s", ntasks);
+    struct trp_stage_spec s = world_stage("s", ntasks);
     s.profile = profile;
     s.barrier = barrier;
     world_submit(w, &s, 1);
-}
-
-static const struct world_attempt *attempt(const struct world *w, guint i)
-{
-    g_assert_cmpuint(i, <, w->attempts->len);
-    return &g_array_index(w->attempts, struct world_attempt, i);
 }
 
 static uint32_t running_of(const struct world *w, uint32_t stage)
 {
     uint32_t n = 0;
     for (guint i = 0; i < w->attempts->len; i++)
-        n += attempt(w, i)->stage.n == stage;
+        n += world_attempt_at(w, i)->stage.n == stage;
     return n;
 }
 
 static void end_one_of(struct world *w, uint32_t stage)
 {
     guint i = 0;
-    while (attempt(w, i)->stage.n != stage)
+    while (world_attempt_at(w, i)->stage.n != stage)
         i++;
-    world_end(w, attempt(w, i)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(w, world_attempt_at(w, i)->id, TRP_END_SUCCESS, 0, SECOND);
 }
 
 static void what_a_minimum_keeps_makes_room(void)
@@ -145,7 +134,7 @@ static void busy_executors_yield_to_an_earlier_stage(void)
     end_one_of(&w, 1); /* the older one takes the next task */
     g_assert_cmpuint(running_of(&w, 1), ==, 2);
     g_assert_cmpuint(running_of(&w, 0), ==, 0);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(running_of(&w, 1), ==, 1);
     g_assert_cmpuint(running_of(&w, 0), ==, 1);
     g_assert_cmpuint(w.releases, ==, 1);
@@ -189,7 +178,7 @@ static void a_stream_of_later_jobs_does_not_keep_an_earlier_one_waiting(void)
     tell_tasks(&w, 3);
     for (int i = 0; i < 20 && running_of(&w, 0) == 0; i++) {
         submit(&w, (trp_profile_id){0}, 2, false);
-        world_end(&w, attempt(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     }
     g_assert_cmpuint(running_of(&w, 0), >, 0);
     world_run_out(&w, SECOND);
@@ -262,7 +251,7 @@ static void a_gang_beyond_any_limit_fails_at_once(void)
     g_assert_cmpuint(w.job_ends, ==, 2);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
     /* … or when it may not run so many. */
-    struct trp_stage_spec s = stage("s", 2);
+    struct trp_stage_spec s = world_stage("s", 2);
     s.barrier = true;
     s.max_running = 1;
     world_submit(&w, &s, 1);
@@ -348,7 +337,7 @@ static void an_excluded_executor_makes_room(void)
     c.release_idle = true;
     trp_profile_id other = start(&w, &c);
     submit(&w, (trp_profile_id){0}, 1, false);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
     submit(&w, other, 1, false);
@@ -368,13 +357,13 @@ static void an_excluded_executor_that_has_drained_goes(void)
     submit(&w, other, 1, false);
     submit(&w, other, 1, false);
     g_assert_cmpuint(w.live->len, ==, 1);
-    world_end(&w, attempt(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
     while (running_of(&w, 0))
         end_one_of(&w, 0);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpuint(running_of(&w, 1), ==, 1);
     g_assert_cmpuint(w.releases, ==, 0);
-    uint32_t first = attempt(&w, 0)->executor;
+    uint32_t first = world_attempt_at(&w, 0)->executor;
     end_one_of(&w, 1);
     g_assert_cmpuint(w.releases, >, 0);
     for (guint i = 0; i < w.live->len; i++)
