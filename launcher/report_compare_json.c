@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
 static json_t *seconds(const struct trp_comparison *c, const struct trp_seconds *s)
 {
     json_t *o = json_pack("{s:f}", "cores", s->cores);
@@ -68,7 +63,7 @@ static json_t *both(const struct trp_comparison *c, const struct trp_compared of
         if (whole || !of[i].nstages)
             continue;
         json_object_set_new(v[i], "stages", json_integer(of[i].nstages));
-        json_object_set_new(v[i], "profile", text_or_null(of[i].profile));
+        json_object_set_new(v[i], "profile", json_pack("s?", of[i].profile));
         json_object_set_new(v[i], "outcome", json_string(trp_report_end_word(&of[i])));
     }
     json_t *more = json_null();
@@ -85,7 +80,7 @@ static json_t *run(const struct trp_report_side *s)
     const struct trp_run_record *first = s->runs->v[0],
                                 *last = s->runs->v[s->runs->n - 1];
     return json_pack("{s:s, s:s, s:o, s:I, s:o, s:I, s:s}", "run", s->called, "events",
-                     s->events, "name", text_or_null(first->app_name), "started",
+                     s->events, "name", json_pack("s?", first->app_name), "started",
                      (json_int_t)(first->started / 1000000), "exit",
                      last->complete ? json_integer(last->exit_status) : json_null(),
                      "starts", (json_int_t)s->runs->n, "state", s->state);

@@ -5,11 +5,6 @@
 #include "events/summary_rows.h"
 #include "report.h"
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
 static const char *profile_of(const struct trp_statistics *s, trp_profile_id id)
 {
     return id.n < s->nshapes && s->shapes[id.n].known ? s->shapes[id.n].name : NULL;
@@ -51,8 +46,8 @@ static json_t *stage(const struct trp_statistics *s,
     return json_pack(
         "{s:I, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, "
         "s:f, s:o}",
-        "id", (json_int_t)st->stage.n, "name", text_or_null(st->name), "profile",
-        text_or_null(profile_of(s, st->profile)), "outcome",
+        "id", (json_int_t)st->stage.n, "name", json_pack("s?", st->name), "profile",
+        json_pack("s?", profile_of(s, st->profile)), "outcome",
         st->outcome == TRP_OUTCOME_RUNNING && !submitted
             ? "not run"
             : trp_outcome_name(st->outcome),
@@ -170,15 +165,15 @@ static json_t *given_up(const struct trp_run_record *r, bool skipped)
         if ((t->parent.n != TRP_NONE) != skipped)
             continue;
         o = json_pack("{s:o, s:I, s:o}", "stage",
-                      text_or_null(stage_name(&r->statistics, t->stage)), "task",
-                      (json_int_t)t->task, "item", text_or_null(t->item));
+                      json_pack("s?", stage_name(&r->statistics, t->stage)), "task",
+                      (json_int_t)t->task, "item", json_pack("s?", t->item));
         if (skipped) {
             json_object_set_new(o, "after",
-                                text_or_null(stage_name(&r->statistics, t->parent)));
+                                json_pack("s?", stage_name(&r->statistics, t->parent)));
         } else {
             json_object_set_new(o, "failures", json_integer(t->failures));
-            json_object_set_new(o, "reason", text_or_null(t->reason));
-            json_object_set_new(o, "log", text_or_null(t->log));
+            json_object_set_new(o, "reason", json_pack("s?", t->reason));
+            json_object_set_new(o, "log", json_pack("s?", t->log));
         }
         json_array_append_new(list, o);
     }
@@ -195,11 +190,12 @@ static json_t *figures(double held, double cpu, int64_t peak_kib)
 
 static json_t *sum(const struct trp_account_sum *s)
 {
-    return json_pack(
-        "{s:o, s:I, s:I, s:I, s:o, s:o}", "profile", text_or_null(s->profile), "steps",
-        (json_int_t)s->steps, "completed", (json_int_t)s->completed, "disagree",
-        (json_int_t)s->disagree, "ours", figures(s->held, s->cpu, s->peak_kib), "slurm",
-        figures(s->slurm_held, s->slurm_cpu, s->slurm_peak_kib));
+    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:o}", "profile",
+                     json_pack("s?", s->profile), "steps", (json_int_t)s->steps,
+                     "completed", (json_int_t)s->completed, "disagree",
+                     (json_int_t)s->disagree, "ours",
+                     figures(s->held, s->cpu, s->peak_kib), "slurm",
+                     figures(s->slurm_held, s->slurm_cpu, s->slurm_peak_kib));
 }
 
 static json_t *step_json(const struct trp_run_record *r,
@@ -218,7 +214,7 @@ static json_t *step_json(const struct trp_run_record *r,
     return json_pack("{s:s, s:I, s:s, s:o, s:o, s:o}", "name", s->ours->name, "job",
                      (json_int_t)s->ours->job, "profile",
                      trp_run_step_profile(r, s->ours), "end",
-                     text_or_null(s->ours->end), "ours",
+                     json_pack("s?", s->ours->end), "ours",
                      figures(s->held, s->ours->cpu, s->ours->peak_kib), "slurm", slurm);
 }
 
@@ -243,7 +239,7 @@ json_t *trp_report_json(struct trp_run_record *r, uint32_t start,
     trp_statistics_settle(&r->statistics);
     json_t *o = json_pack(
         "{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-        text_or_null(r->app_name), "started", (json_int_t)(r->started / 1000000),
+        json_pack("s?", r->app_name), "started", (json_int_t)(r->started / 1000000),
         "ended", r->complete ? json_integer(r->statistics.last / 1000000) : json_null(),
         "exit", r->complete ? json_integer(r->exit_status) : json_null(), "stages",
         stages(&r->statistics, waits, p), "total", total(&r->statistics), "given_up",

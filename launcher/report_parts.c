@@ -1,11 +1,6 @@
 /* `troupe report --json`: what a start of a run was made of, for each stage and besides. */
 #include "report.h"
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
 static json_t *ms_or_null(int64_t ms)
 {
     return ms ? json_integer(ms) : json_null();
@@ -27,8 +22,8 @@ static json_t *try_json(const struct trp_run_try *t)
     json_t *o = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "attempt",
                           (json_int_t)t->key.attempt, "tasks", (json_int_t)t->ntasks,
                           "submitted", ms_or_null(t->submitted), "ended",
-                          ms_or_null(t->ended), "reason", text_or_null(t->reason),
-                          "pool", text_or_null(t->pool), "accumulated",
+                          ms_or_null(t->ended), "reason", json_pack("s?", t->reason),
+                          "pool", json_pack("s?", t->pool), "accumulated",
                           t->accumulated ? json_incref(t->accumulated) : json_array());
     put_counts(o, &t->counts);
     return o;
@@ -47,10 +42,10 @@ static json_t *executor(const struct trp_run_executor *x)
 {
     json_t *o =
         json_pack("{s:I, s:o, s:I, s:I, s:o, s:o, s:o, s:O}", "id", (json_int_t)x->id,
-                  "host", text_or_null(x->host), "profile", (json_int_t)x->profile,
+                  "host", json_pack("s?", x->host), "profile", (json_int_t)x->profile,
                   "cores", (json_int_t)x->cores, "added", ms_or_null(x->added),
-                  "removed", ms_or_null(x->removed), "reason", text_or_null(x->reason),
-                  "resources", x->resources);
+                  "removed", ms_or_null(x->removed), "reason",
+                  json_pack("s?", x->reason), "resources", x->resources);
     put_counts(o, &x->counts);
     return o;
 }
@@ -61,9 +56,9 @@ static json_t *action(const struct trp_run_action *a)
     for (uint32_t i = 0; i < a->nstages; i++)
         json_array_append_new(stages, json_integer(a->stages[i]));
     return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "id", (json_int_t)a->id,
-                     "name", text_or_null(a->name), "pool", text_or_null(a->pool),
+                     "name", json_pack("s?", a->name), "pool", json_pack("s?", a->pool),
                      "submitted", ms_or_null(a->submitted), "ended",
-                     ms_or_null(a->ended), "outcome", text_or_null(a->outcome),
+                     ms_or_null(a->ended), "outcome", json_pack("s?", a->outcome),
                      "stages", stages);
 }
 
@@ -74,7 +69,7 @@ void trp_report_put_parts(json_t *start, const struct trp_run_part *p)
         json_array_append_new(actions, action(&p->actions[i]));
     for (const struct trp_run_executor *x = p->executors; x; x = x->hh.next)
         json_array_append_new(executors, executor(x));
-    json_object_set_new(start, "app_id", text_or_null(p->app_id));
+    json_object_set_new(start, "app_id", json_pack("s?", p->app_id));
     json_object_set_new(start, "actions", actions);
     json_object_set_new(start, "executors", executors);
     json_object_set(start, "profiles", p->profiles);

@@ -349,11 +349,6 @@ static int print_text(const struct trp_plan *plan, const struct trp_site *site,
 
 /* ---- JSON ---- */
 
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
 static json_t *executor_json(const struct trp_resource_profile *p)
 {
     json_t *j = json_pack("{s:I, s:I, s:I}", "cores", (json_int_t)p->cores, "memory",
@@ -392,13 +387,13 @@ static json_t *profile_json(const struct trp_plan *plan, const struct trp_site *
     if (!p)
         return json_pack("{s:s, s:n, s:n, s:n, s:n, s:n, s:i, s:n, s:o}", "name",
                          v->name, "id", "executor", "task", "slots", "limiting", "fits",
-                         0, "waste", "never", text_or_null(v->never));
+                         0, "waste", "never", json_pack("s?", v->never));
     json_t *j = json_pack(
         "{s:s, s:I, s:o, s:o, s:I, s:s, s:I, s:o, s:o}", "name", v->name, "id",
         (json_int_t)p->id.n, "executor", executor_json(p), "task", task_json(p),
         "slots", (json_int_t)p->slots, "limiting", p->limiting, "fits",
-        (json_int_t)v->fits, "waste", text_or_null(waste_of(plan, v, waste)), "never",
-        text_or_null(v->never));
+        (json_int_t)v->fits, "waste", json_pack("s?", waste_of(plan, v, waste)),
+        "never", json_pack("s?", v->never));
     if (site)
         trp_plan_slurm_json(site, p, 0, j);
     return j;
@@ -421,12 +416,12 @@ static json_t *stage_json(const struct trp_plan *plan, const struct trp_site *si
     for (uint32_t a = 0; a < s->nafter; a++)
         json_array_append_new(after, json_string(s->after[a].stage));
     const char *pool = plan->pools->n ? trp_plan_pool(v) : NULL;
-    json_t *j =
-        json_pack("{s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "name", s->name,
-                  "profile", s->profile ? s->profile : "default", "tasks",
-                  v->known ? json_integer(v->ntasks) : json_null(), "ranks",
-                  (json_int_t)s->spec.ranks, "pool", text_or_null(pool), "after", after,
-                  "waits", text_or_null(v->waits), "never", text_or_null(v->never));
+    json_t *j = json_pack("{s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "name", s->name,
+                          "profile", s->profile ? s->profile : "default", "tasks",
+                          v->known ? json_integer(v->ntasks) : json_null(), "ranks",
+                          (json_int_t)s->spec.ranks, "pool", json_pack("s?", pool),
+                          "after", after, "waits", json_pack("s?", v->waits), "never",
+                          json_pack("s?", v->never));
     if (site && s->spec.ranks && v->profile && v->profile->made)
         trp_plan_slurm_json(site, v->profile->made, s->spec.ranks, j);
     if (c) {
@@ -435,7 +430,7 @@ static json_t *stage_json(const struct trp_plan *plan, const struct trp_site *si
         json_object_set_new(
             j, "run", c->runs && !c->items.known ? json_null() : json_integer(run));
         json_object_set_new(j, "done", json_integer(c->ndone));
-        json_object_set_new(j, "why", text_or_null(*c->why ? c->why : NULL));
+        json_object_set_new(j, "why", json_pack("s?", *c->why ? c->why : NULL));
     }
     return j;
 }
