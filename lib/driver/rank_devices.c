@@ -122,11 +122,6 @@ int trp_rank_devices(const struct trp_resource_profile *profile,
 
 /* ---- reading ---- */
 
-static int by_nature(const void *a, const void *b)
-{
-    return trp_natural_compare(*(char *const *)a, *(char *const *)b);
-}
-
 /* Takes "0,1,2" apart; empty words and repetitions are left out. */
 static int read_list(const char *list, size_t size, struct trp_rank_device *d)
 {
@@ -142,7 +137,7 @@ static int read_list(const char *list, size_t size, struct trp_rank_device *d)
     }
     free(copy);
     if (d->naddresses)
-        qsort(d->addresses, d->naddresses, sizeof *d->addresses, by_nature);
+        qsort(d->addresses, d->naddresses, sizeof *d->addresses, trp_natural_order);
     uint32_t n = 0;
     for (uint32_t i = 0; i < d->naddresses; i++) {
         if (n && strcmp(d->addresses[n - 1], d->addresses[i]) == 0)

@@ -29,11 +29,6 @@ enum { LAST = 1024, SHOWN = 200, ADDRESS_MAX = 256 };
 
 /* ---- what it printed ---- */
 
-static int by_nature(const void *a, const void *b)
-{
-    return trp_natural_compare(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool is_address(const json_t *v)
 {
     const char *s = json_string_value(v);
@@ -48,7 +43,7 @@ static int join(const char **v, size_t n, uint32_t amount, char **ret, trp_error
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    qsort(v, n, sizeof *v, by_nature);
+    qsort(v, n, sizeof *v, trp_natural_order);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || strcmp(v[i - 1], v[i]) != 0)
             fprintf(out, "%s%s", kept++ ? "," : "", v[i]);

@@ -48,11 +48,6 @@ void trp_machine_footprint_make(const struct trp_resource_profile *p, uint32_t r
     }
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-    return trp_natural_compare(*(char *const *)a, *(char *const *)b);
-}
-
 static int copy_device(struct device *d, const struct trp_resource_addresses *from)
 {
     d->name = strdup(from->name);
@@ -65,7 +60,7 @@ static int copy_device(struct device *d, const struct trp_resource_addresses *fr
         if (!d->addresses[d->n])
             return TRP_ENOMEM;
     }
-    qsort(d->addresses, d->n, sizeof *d->addresses, compare_addresses);
+    qsort(d->addresses, d->n, sizeof *d->addresses, trp_natural_order);
     d->free = d->n;
     return 0;
 }

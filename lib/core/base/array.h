@@ -66,4 +66,16 @@ static inline bool trp_stack_push(struct trp_stack *s, uint32_t x)
     return true;
 }
 
+static inline int trp_stack_order(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of a stack that is not empty. */
+static inline void trp_stack_sort(struct trp_stack *s)
+{
+    qsort(s->v, s->n, sizeof(*s->v), trp_stack_order);
+}
+
 #endif

@@ -245,12 +245,6 @@ static int make_stages(struct trp_engine *e, struct trp_job *j, trp_error *err)
 
 /* ---- all that a job uses ---- */
 
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Ids of a stage and all behind it, into dag.found, in order. */
 static bool find_all(struct trp_engine *e, struct trp_stage *last)
 {
@@ -270,7 +264,7 @@ static bool find_all(struct trp_engine *e, struct trp_stage *last)
                 return false;
         }
     }
-    qsort(found->v, found->n, sizeof(*found->v), by_number);
+    trp_stack_sort(found);
     return true;
 }
 

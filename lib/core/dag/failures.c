@@ -40,12 +40,6 @@ static void start_timer(struct trp_engine *e)
     d->resubmit_due[d->nresubmit++] = e->now + RESUBMIT_NS;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static void drop_rolled_back(struct trp_engine *e)
 {
     for (uint32_t i = 0; i < e->dag.rolling.n; i++) {
@@ -69,7 +63,7 @@ void trp_stages_resubmit(struct trp_engine *e)
         d->resubmit_head++;
     drop_rolled_back(e);
     if (d->failed.n)
-        qsort(d->failed.v, d->failed.n, sizeof(*d->failed.v), by_number);
+        trp_stack_sort(&d->failed);
     for (uint32_t i = 0; i < d->failed.n; i++) {
         struct trp_stage *s = e->stages[d->failed.v[i]];
         if (!s || !s->failed)

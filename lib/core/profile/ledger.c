@@ -70,11 +70,9 @@ int trp_natural_compare(const char *a, const char *b)
     return strcmp(a, b); /* "01" and "1": different, so one of them comes first */
 }
 
-static int compare_addresses(const void *a, const void *b)
+int trp_natural_order(const void *a, const void *b)
 {
-    const char *const *x = a, *const *y = b;
-
-    return trp_natural_compare(*x, *y);
+    return trp_natural_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
 static void order_by_name(const struct trp_resource_addresses *v, uint32_t n,
@@ -170,7 +168,7 @@ int trp_ledger_new(const struct trp_resource_addresses *v, uint32_t n,
         }
         if (book->n > 1)
             qsort(b->addresses + book->first, book->n, sizeof(b->addresses[0]),
-                  compare_addresses);
+                  trp_natural_order);
         rc = check_duplicates(b, book, err);
         if (rc < 0) {
             free(b);

@@ -61,5 +61,7 @@ trp_amount trp_ledger_left(const trp_ledger *b, uint32_t resource, uint32_t addr
 /* strcmp in natural order: runs of digits compare as numbers. 0 for equal strings only.
  */
 int trp_natural_compare(const char *a, const char *b);
+/* The same for qsort, of an array of strings. */
+int trp_natural_order(const void *a, const void *b);
 
 #endif

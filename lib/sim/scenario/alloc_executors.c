@@ -113,22 +113,11 @@ static int do_lose(struct alloc *s, const struct trp_yaml_node *value, int64_t n
     return 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const char *const *x = a, *const *y = b;
-    return trp_natural_compare(*x, *y);
-}
-
-void alloc_sort_names(const char **names, uint32_t n)
-{
-    qsort(names, n, sizeof(*names), by_name);
-}
-
 void alloc_remove_idle(struct alloc *s, const char **names, uint32_t n)
 {
     bool decommission = trp_options_bool(trp_sim_options(s->c), "decommission.enabled");
     trp_sim_work(s->c, (uint64_t)n * 50); /* sorted by name, twice */
-    alloc_sort_names(names, n);
+    qsort(names, n, sizeof(*names), trp_natural_order);
     for (uint32_t i = 0; i < n; i++) {
         struct executor *x =
             s->executors[trp_sim_names_find(&s->executor_names, names[i])];

@@ -69,7 +69,6 @@ extern const struct alloc_action alloc_stage_actions[], alloc_executor_actions[]
 int alloc_executor_of(struct alloc *s, const char *name);
 int alloc_add_executor(struct alloc *s, const struct trp_sim_executor *v,
                        int64_t now_ns);
-void alloc_sort_names(const char **names, uint32_t n); /* in natural order */
 /* Of these executors as many go as may, in order of their ids. Sorts `names`. */
 void alloc_remove_idle(struct alloc *s, const char **names, uint32_t n);
 

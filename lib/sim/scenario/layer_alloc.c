@@ -105,7 +105,7 @@ static int do_tick(struct alloc *s, const struct trp_yaml_node *value, int64_t n
         return TRP_ENOMEM;
     for (uint32_t i = 0; i < n; i++)
         names[i] = s->executor_names.v[list[i]->id];
-    alloc_sort_names(names, n);
+    qsort(names, n, sizeof(*names), trp_natural_order);
     for (uint32_t i = 0; i < n; i++)
         trp_sim_tell(s->c, "timed_out", json_string(names[i]));
     if (n)
