@@ -25,6 +25,7 @@
 #include "core/base/time.h"
 #include "data/block_call.h"
 #include "os/clock.h"
+#include "os/thread.h"
 
 enum { TICK_MS = 20, LOOK_MS = 100, IDLE_TICK_MS = 10000 };
 
@@ -296,16 +297,6 @@ int trp_block_client_learn(trp_block_client *c, uint32_t location,
 
 /* ---- starting and stopping ------------------------------------------------------- */
 
-static int start_thread(trp_block_client *c)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&c->thread, NULL, run, c);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return rc;
-}
-
 static void free_client(trp_block_client *c)
 {
     trp_block_calls_close(&c->calls);
@@ -360,7 +351,7 @@ int trp_block_client_start(const struct trp_block_client_config *config,
     if (c->calls.epoll_fd < 0 || c->wake_fd < 0 ||
         epoll_ctl(c->calls.epoll_fd, EPOLL_CTL_ADD, c->wake_fd, &event) < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "block client: %m");
-    int error = rc == 0 ? start_thread(c) : 0;
+    int error = rc == 0 ? trp_thread_start(&c->thread, run, c) : 0;
     if (error != 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "block client: %s", strerror(error));
     if (rc < 0)

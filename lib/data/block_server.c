@@ -40,6 +40,7 @@
 #include "data/block_wire.h"
 #include "os/clock.h"
 #include "os/held.h"
+#include "os/thread.h"
 
 enum {
     STRANGERS = 128,
@@ -529,17 +530,6 @@ static void *serve(void *arg)
     }
 }
 
-/* No signal of this process is this thread's. */
-static int start_thread(trp_block_server *s)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&s->thread, NULL, serve, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return rc;
-}
-
 static void free_server(trp_block_server *s)
 {
     struct caller *c, *next;
@@ -578,7 +568,7 @@ static int open_server(trp_block_server *s, trp_error *err)
         return trp_error_set(err, TRP_ESYSTEM, "block server: %m");
     listen_again(s);
     s->now = trp_clock_ns();
-    int rc = start_thread(s);
+    int rc = trp_thread_start(&s->thread, serve, s);
     return rc == 0 ? 0
                    : trp_error_set(err, TRP_ESYSTEM, "block server: %s", strerror(rc));
 }

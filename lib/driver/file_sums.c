@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 
 #include "core/base/bytes.h"
+#include "os/thread.h"
 
 enum { NICE = 10, QUEUE_MAX = 1 << 20 };
 
@@ -116,17 +117,6 @@ static void *work(void *context)
     return NULL;
 }
 
-/* No signal of this process is this thread's. */
-static int start_thread(trp_file_sums *s)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&s->thread, NULL, work, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return rc;
-}
-
 int trp_file_sums_open(const char *base, trp_done_log *log, trp_file_sums **ret,
                        trp_error *err)
 {
@@ -138,7 +128,7 @@ int trp_file_sums_open(const char *base, trp_done_log *log, trp_file_sums **ret,
     s->last = &s->first;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->more, NULL);
-    int rc = start_thread(s);
+    int rc = trp_thread_start(&s->thread, work, s);
     if (rc) {
         pthread_cond_destroy(&s->more);
         pthread_mutex_destroy(&s->lock);

@@ -28,6 +28,7 @@
 #include "events/event_json.h"
 #include "events/event_log_state.h"
 #include "events/log_file.h"
+#include "os/thread.h"
 
 enum {
     NAP_MS = 250,
@@ -121,14 +122,9 @@ static void *write_log(void *arg)
     return NULL;
 }
 
-/* Signals of the process are for its other threads (SIGXFSZ too: write then fails). */
 static int start_writer(struct trp_event_log *l, trp_error *err)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&l->writer, NULL, write_log, l);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int code = trp_thread_start(&l->writer, write_log, l);
     l->running = code == 0;
     return code == 0 ? 0
                      : trp_error_set(err, TRP_ESYSTEM,

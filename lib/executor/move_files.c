@@ -22,6 +22,7 @@
 #include "os/clock.h"
 #include "os/held.h"
 #include "os/private_folder.h"
+#include "os/thread.h"
 
 /* ---- words ----------------------------------------------------------------------- */
 
@@ -162,17 +163,6 @@ static void free_mover(trp_mover *m)
     free(m);
 }
 
-/* No signal of this process is this thread's. */
-static int start_thread(trp_mover *m)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int rc = pthread_create(&m->thread, NULL, run, m);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return rc;
-}
-
 int trp_mover_start(const struct trp_mover_config *config, trp_mover **ret,
                     trp_error *err)
 {
@@ -190,7 +180,7 @@ int trp_mover_start(const struct trp_mover_config *config, trp_mover **ret,
     bool good = m->from && m->run_dir && m->outputs;
     if (good && m->n)
         memcpy(m->outputs, config->outputs, m->n * sizeof *m->outputs);
-    int rc = good ? start_thread(m) : ENOMEM;
+    int rc = good ? trp_thread_start(&m->thread, run, m) : ENOMEM;
     if (rc == 0) {
         *ret = m;
         return 0;
