@@ -29,7 +29,7 @@ told() {
     fi
 }
 
-echo 1..4
+echo 1..5
 if ! symbols=$(nm -g "$archive" 2>&1); then
     told 1 "the library can be read" "$symbols"
     echo 'Bail out! no library to look at'
@@ -50,3 +50,20 @@ strange=$(awk 'NF == 2 && $1 ~ /^[Uw]$/ { print $2 }' <<<"$accounts" | grep -v "
     sort -u | grep -vE "$allowed")
 told 4 "accounts of nodes need memory and string functions only" \
     "$([ -n "$accounts" ] || echo "no objects"; echo -n "$strange")"
+
+# Decision 75: these know nothing of the engine's state, only what comes before it.
+apart='base/* profile/* topo/* alloc/caps alloc/idle alloc/move_worth alloc/shares
+alloc/targets alloc/targets_counts dag/graph dag/outputs sched/barrier_sync sched/health
+sched/health_text sched/health_tracker sched/pool_tree sched/pools sched/speculation'
+objects=()
+for name in $apart; do
+    # shellcheck disable=SC2206 # a name may be a pattern
+    found=("$TROUPE_BUILD"/lib/core/CMakeFiles/troupe_core.dir/$name.c.o)
+    [ -e "${found[0]}" ] || objects+=("no-such-object:$name")
+    objects+=("${found[@]}")
+done
+symbols=$(nm "${objects[@]}" 2>&1)
+own=$(awk 'NF == 3 && $2 ~ /^[TDRB]$/ { print $3 }' <<<"$symbols" | sort -u)
+strange=$(awk '/^nm:/ { print; next } NF == 2 && $1 == "U" && $2 ~ /^trp_/ { print $2 }' \
+    <<<"$symbols" | sort -u | comm -23 - <(echo "$own"))
+told 5 "what stands outside the circle of the core takes nothing from it" "$strange"
