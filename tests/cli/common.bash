@@ -4,6 +4,9 @@ troupe() {
     "$TROUPE_BUILD/bin/troupe" "$@"
 }
 
+# shellcheck source=SCRIPTDIR/../lib/json.bash
+. "${BASH_SOURCE[0]%/*}/../lib/json.bash"
+
 # Each test works in an empty folder of its own, without the user's settings.
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
@@ -29,15 +32,6 @@ check() {
         echo "$output"
         return 1
     fi
-}
-
-# json EXPRESSION: prints a Perl expression of the document $d on stdin.
-json() {
-    perl -MJSON::PP -0777 -e '
-        my $d = decode_json(<STDIN>);
-        my $v = eval $ARGV[0];
-        die $@ if $@;
-        print ref $v ? encode_json($v) : defined $v ? $v : "null", "\n";' "$1"
 }
 
 pipeline() {

@@ -1,15 +1,7 @@
 #!/usr/bin/env bats
 # A run that is asked where it is and why it waits, by whom it may concern and by others.
 load drill.bash
-
-# json EXPRESSION: prints a Perl expression of the document $d on stdin.
-json() {
-    perl -MJSON::PP -0777 -e '
-        my $d = decode_json(<STDIN>);
-        my $v = eval $ARGV[0];
-        die $@ if $@;
-        print ref $v ? encode_json($v) : defined $v ? $v : "null", "\n";' "$1"
-}
+load ../lib/json.bash
 
 # long_run: one that goes on until `go` is there.
 long_run() {
@@ -218,15 +210,7 @@ Y
 }
 
 @test "1,700 stages stay readable: in plan, progress, status and summary" {
-    {
-        printf 'troupe: 1\nname: graph\nstages:\n'
-        for i in $(seq 1700); do
-            printf '  - {name: project-%d, run: "until [ -e go ]; do sleep 0.2; done"}\n' "$i"
-        done
-        printf '  - {name: concat, after: [project-%d' 1
-        printf ', project-%d' $(seq 2 1700)
-        printf '], run: "true"}\n'
-    } >p.yaml
+    graph >p.yaml
     run -0 troupe plan p.yaml
     [[ "$output" == *"project-* ×1700"*"1700"*"concat"*"project-* ×1700"* ]]
     [ "${#lines[@]}" -lt 30 ]

@@ -12,6 +12,17 @@ setup() {
     d=''
 }
 
+# graph: a pipeline of 1,700 stages alike that go on until `go` is there, and one after all.
+graph() {
+    printf 'troupe: 1\nname: graph\nstages:\n'
+    for i in $(seq 1700); do
+        printf '  - {name: project-%d, run: "until [ -e go ]; do sleep 0.2; done"}\n' "$i"
+    done
+    printf '  - {name: concat, after: [project-%d' 1
+    printf ', project-%d' $(seq 2 1700)
+    printf '], run: "true"}\n'
+}
+
 # PIDs of live processes that this test started, but for its own shell.
 ours() {
     local pid state

@@ -1,18 +1,10 @@
 #!/usr/bin/env bats
 # A run that is looked at live, in terminals of tmux.
 load drill.bash
+load ../lib/json.bash
 
 setup_file() {
     command -v tmux >/dev/null || skip "no tmux"
-}
-
-# json EXPRESSION: prints a Perl expression of the document $d on stdin.
-json() {
-    perl -MJSON::PP -0777 -e '
-        my $d = decode_json(<STDIN>);
-        my $v = eval $ARGV[0];
-        die $@ if $@;
-        print ref $v ? encode_json($v) : defined $v ? $v : "null", "\n";' "$1"
 }
 
 tm() { tmux -S "$BATS_TEST_TMPDIR/tmux" -f /dev/null -u "$@"; }
@@ -220,15 +212,7 @@ Y
 }
 
 @test "1,700 stages: those that run first, alike ones together, and all of them by keys" {
-    {
-        printf 'troupe: 1\nname: graph\nstages:\n'
-        for i in $(seq 1700); do
-            printf '  - {name: project-%d, run: "until [ -e go ]; do sleep 0.2; done"}\n' "$i"
-        done
-        printf '  - {name: concat, after: [project-%d' 1
-        printf ', project-%d' $(seq 2 1700)
-        printf '], run: "true"}\n'
-    } >p.yaml
+    graph >p.yaml
     troupe run --run-name r --local=2 --set=executor.memory=64m p.yaml >out 2>err &
     wait_until 40 grep -q ' 2 running, 2 executors; stage 0/1701; project-\*$' err
     terminal 80 24 troupe top r

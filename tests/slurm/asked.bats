@@ -1,18 +1,10 @@
 #!/usr/bin/env bats
 # A run in a Slurm job that is asked from a login node: by one step of its job.
 load slurm.bash
+load ../lib/json.bash
 
 setup_file() {
     cluster_up -n 2 --fast
-}
-
-# json EXPRESSION: prints a Perl expression of the document $d on stdin.
-json() {
-    perl -MJSON::PP -0777 -e '
-        my $d = decode_json(<STDIN>);
-        my $v = eval $ARGV[0];
-        die $@ if $@;
-        print ref $v ? encode_json($v) : defined $v ? $v : "null", "\n";' "$1"
 }
 
 # Steps of ours that ask.
