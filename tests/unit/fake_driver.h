@@ -524,6 +524,14 @@ static trp_context *fake_init(void)
     return ctx;
 }
 
+static inline const trp_batch *collected(trp_dataset *d)
+{
+    trp_rows *rows;
+    if (trp_collect(d, &rows) < 0)
+        g_error("%s", trp_error_text(trp_context_current()));
+    return trp_rows_batch(rows); /* freed by trp_finalize */
+}
+
 static inline void assert_error(trp_context *ctx, const char *part)
 {
     if (!strstr(trp_error_text(ctx), part))

@@ -6,14 +6,6 @@
 
 #include "fake_driver.h"
 
-static const trp_batch *collected(trp_dataset *d)
-{
-    trp_rows *rows;
-    if (trp_collect(d, &rows) < 0)
-        g_error("%s", trp_error_text(trp_context_current()));
-    return trp_rows_batch(rows); /* freed by trp_finalize */
-}
-
 /* ---- functions that tasks run ---- */
 
 TRP_FUNCTION(one_more);

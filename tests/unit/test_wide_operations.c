@@ -92,14 +92,6 @@ static trp_dataset *numbers(trp_context *ctx, uint32_t partitions)
     return trp_transform(trp_range(ctx, 0, NUMBERS, partitions), by_number, NULL, 0);
 }
 
-static const trp_batch *collected(trp_dataset *d)
-{
-    trp_rows *rows;
-    if (trp_collect(d, &rows) < 0)
-        g_error("%s", trp_error_text(trp_context_current()));
-    return trp_rows_batch(rows); /* freed by trp_finalize */
-}
-
 static int64_t i64(const void *p, size_t n)
 {
     int64_t v;

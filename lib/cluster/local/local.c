@@ -55,7 +55,7 @@ static void on_child(uv_signal_t *children, int signal)
     trp_local_executors_reap(children->data);
 }
 
-static void on_own_closed(uv_handle_t *handle)
+void trp_local_own_closed(uv_handle_t *handle)
 {
     trp_local_handle_closed(handle->data);
 }
@@ -222,8 +222,8 @@ static void local_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     }
     uint64_t begin_ms = uv_hrtime() / 1000000;
     l->closed = true;
-    uv_close((uv_handle_t *)&l->pump, on_own_closed);
-    uv_close((uv_handle_t *)&l->children, on_own_closed);
+    uv_close((uv_handle_t *)&l->pump, trp_local_own_closed);
+    uv_close((uv_handle_t *)&l->children, trp_local_own_closed);
     trp_local_share_close(l);
     struct trp_local_executor *e, *next;
     HASH_ITER(hh, l->executors, e, next) {

@@ -105,6 +105,8 @@ void trp_local_pump_soon(struct trp_local *l);
 void trp_local_look_again(struct trp_local *l);
 /* local.c: one handle less; frees the cluster when it was closed and this the last. */
 void trp_local_handle_closed(struct trp_local *l);
+/* The same for uv_close, of a handle that has the cluster as its data. */
+void trp_local_own_closed(uv_handle_t *handle);
 
 /* sharing.c: cores are shared with other runs of the user, where there is a file for it.
  * Once the spawner of gangs has been started, which is not to inherit the locks. */

@@ -152,11 +152,6 @@ void trp_local_leave(struct trp_local *l, struct trp_request *r)
     trp_machine_ledger_leave(l->ledger, r);
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    trp_local_handle_closed(handle->data);
-}
-
 void trp_local_share_open(struct trp_local *l)
 {
     if (!trp_core_locks_open(&l->locks))
@@ -171,5 +166,5 @@ void trp_local_share_close(struct trp_local *l)
     if (l->locks.fd < 0)
         return;
     trp_core_locks_wait_no_more(&l->locks);
-    uv_close((uv_handle_t *)&l->share, on_closed);
+    uv_close((uv_handle_t *)&l->share, trp_local_own_closed);
 }

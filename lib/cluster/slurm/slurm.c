@@ -33,11 +33,6 @@ static struct trp_slurm *slurm_of(trp_cluster *c)
     return (struct trp_slurm *)c; /* `base` is its first member */
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    trp_slurm_handle_closed(handle->data);
-}
-
 /* Tells how many nodes are held, when that has changed. */
 static void tell_nodes(struct trp_slurm *s)
 {
@@ -422,9 +417,9 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
         return;
     }
     s->closed = true;
-    uv_close((uv_handle_t *)&s->pump, on_closed);
-    uv_close((uv_handle_t *)&s->wake, on_closed);
-    uv_close((uv_handle_t *)&s->helper_poll, on_closed);
+    uv_close((uv_handle_t *)&s->pump, trp_slurm_own_closed);
+    uv_close((uv_handle_t *)&s->wake, trp_slurm_own_closed);
+    uv_close((uv_handle_t *)&s->helper_poll, trp_slurm_own_closed);
     trp_slurm_watch_close(s);
     trp_slurm_ghosts_close(s);
     trp_gangs_close(s->gangs);

@@ -41,8 +41,9 @@ static void on_stop(void *context, const struct trp_stage *stage)
     trp_sim_tell(s->c, "cancelled", json_string(stage->name));
 }
 
-static int open_engine(struct trp_sim_dag *s, trp_error *err)
+static int open_layer(void *state, trp_error *err)
 {
+    struct trp_sim_dag *s = state;
     struct trp_engine_config config;
     const trp_options *o = trp_sim_options(s->c);
     trp_options_engine_config(o, &config);
@@ -75,11 +76,6 @@ static void close_layer(void *state)
     trp_sim_names_free(&s->labels);
     free(s->jobs);
     free(s->stages);
-}
-
-static int open_layer(void *state, trp_error *err)
-{
-    return open_engine(state, err);
 }
 
 /* ---- what the engine decided ---- */

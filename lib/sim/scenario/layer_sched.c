@@ -27,8 +27,9 @@ static int add_executor(struct trp_sched *s, const struct trp_sim_executor *x,
     return 0;
 }
 
-static int open_engine(struct trp_sched *s, trp_error *err)
+static int open_layer(void *state, trp_error *err)
 {
+    struct trp_sched *s = state;
     struct trp_engine_config config;
     const trp_options *o = trp_sim_options(s->c);
     trp_options_engine_config(o, &config);
@@ -59,11 +60,6 @@ static void close_layer(void *state)
     trp_sim_names_free(&s->executors);
     trp_sim_names_free(&s->names);
     free(s->order);
-}
-
-static int open_layer(void *state, trp_error *err)
-{
-    return open_engine(state, err);
 }
 
 /* ---- what steps name ---- */

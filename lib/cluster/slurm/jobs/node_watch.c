@@ -326,12 +326,7 @@ int trp_slurm_watch_open(struct trp_slurm *s, uint64_t poll_ms)
     return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    trp_slurm_handle_closed(handle->data);
-}
-
 void trp_slurm_watch_close(struct trp_slurm *s)
 {
-    uv_close((uv_handle_t *)&s->watch.timer, on_closed);
+    uv_close((uv_handle_t *)&s->watch.timer, trp_slurm_own_closed);
 }

@@ -104,6 +104,8 @@ void trp_slurm_srun_refused(struct trp_slurm *s);
 void trp_slurm_tell_limit(struct trp_slurm *s);
 /* One handle less; frees the cluster when it was closed and this the last. */
 void trp_slurm_handle_closed(struct trp_slurm *s);
+/* The same for uv_close, of a handle that has the cluster as its data. */
+void trp_slurm_own_closed(uv_handle_t *handle);
 
 /* The additional job that a part is, or NULL: it is the driver's own. */
 struct trp_slurm_job *trp_slurm_additional_of(const struct trp_slurm *s, uint32_t part);

@@ -11,6 +11,11 @@ void trp_slurm_handle_closed(struct trp_slurm *s)
         s->free(s);
 }
 
+void trp_slurm_own_closed(uv_handle_t *handle)
+{
+    trp_slurm_handle_closed(handle->data);
+}
+
 void trp_slurm_tell_limit(struct trp_slurm *s)
 {
     if (!s->told_limit)

@@ -122,14 +122,9 @@ void trp_slurm_ghosts_open(struct trp_slurm *s)
     s->handles++;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    trp_slurm_handle_closed(handle->data);
-}
-
 void trp_slurm_ghosts_close(struct trp_slurm *s)
 {
-    uv_close((uv_handle_t *)&s->ghosts.timer, on_closed);
+    uv_close((uv_handle_t *)&s->ghosts.timer, trp_slurm_own_closed);
 }
 
 static bool is_in_name(char c)
