@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,14 +124,17 @@ static bool names_job(const char *line, const struct trp_node_job *job)
     return *job->sluid && is_below(line, group);
 }
 
-static bool is_of_job(pid_t pid, const struct trp_node_job *job)
+enum membership { HIDDEN /* it is gone, or not shown to this user */, OTHER, OF_JOB };
+
+/* One that ends is in no group. */
+static enum membership membership_of(pid_t pid, const struct trp_node_job *job)
 {
     char path[40], line[4096];
-    bool is = false;
     snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
     FILE *f = fopen(path, "re");
-    while (f && !is && fgets(line, sizeof line, f))
-        is = names_job(line, job);
+    enum membership is = f ? OTHER : HIDDEN;
+    while (is == OTHER && fgets(line, sizeof line, f))
+        is = names_job(line, job) ? OF_JOB : OTHER;
     if (f)
         fclose(f);
     return is;
@@ -166,17 +170,23 @@ static bool is_users(pid_t pid, uid_t uid)
     return is;
 }
 
+/* True: look again. It is killed, or ends by itself, and may have left a child that nobody
+ * has seen yet. */
 static bool kill_one(pid_t pid, const struct trp_node_job *job)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     bool old = fd < 0 && errno == ENOSYS; /* before Linux 5.3 */
-    bool killed = false;
-    if ((fd >= 0 || old) && is_of_job(pid, job) && is_users(pid, job->uid))
-        killed = (old ? kill(pid, SIGKILL)
-                      : (int)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0)) == 0;
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    enum membership is = membership_of(pid, job);
+    bool again = is == OTHER;
+    if ((fd >= 0 || old) && is == OF_JOB && is_users(pid, job->uid))
+        again = (old ? kill(pid, SIGKILL)
+                     : (int)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0)) == 0;
+    if (fd < 0 ? !old : poll(&end, 1, 0) > 0) /* it is gone */
+        again = true;
     if (fd >= 0)
         close(fd);
-    return killed;
+    return again;
 }
 
 static int kill_all(void *context)
