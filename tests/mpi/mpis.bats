@@ -41,9 +41,10 @@ static() {
 }
 
 @test "messages over MPI go over TCP; no other network is looked for" {
+    over_mpi
     echo '{troupe: 1, stages: [{name: s, run: "true"}]}' >p.yaml
-    LD_DEBUG=files LD_DEBUG_OUTPUT=$PWD/loaded troupe run --run-name r --quiet p.yaml
-    events r | grep -q 'messages travel over MPI' || skip "messages go over sockets here"
+    LD_DEBUG=files LD_DEBUG_OUTPUT=$PWD/loaded \
+        troupe run --set comm.transport=mpi --run-name r --quiet p.yaml
     # Driver and executor.
     grep -l 'init: .*/mca_btl_tcp\.so' loaded.* >ranks
     [ "$(wc -l <ranks)" -ge 2 ]
