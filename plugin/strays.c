@@ -175,14 +175,15 @@ static bool is_users(pid_t pid, uid_t uid)
 static bool kill_one(pid_t pid, const struct trp_node_job *job)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    bool old = fd < 0 && errno == ENOSYS; /* before Linux 5.3 */
+    int error = fd < 0 ? errno : 0;
+    bool old = error == ENOSYS; /* before Linux 5.3 */
     struct pollfd end = {.fd = fd, .events = POLLIN};
     enum membership is = membership_of(pid, job);
     bool again = is == OTHER;
     if ((fd >= 0 || old) && is == OF_JOB && is_users(pid, job->uid))
         again = (old ? kill(pid, SIGKILL)
                      : (int)syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0)) == 0;
-    if (fd < 0 ? !old : poll(&end, 1, 0) > 0) /* it is gone */
+    if (error == ESRCH || poll(&end, 1, 0) > 0) /* it is gone */
         again = true;
     if (fd >= 0)
         close(fd);
