@@ -413,15 +413,14 @@ static void add_output(uv_pipe_t *reader, uv_stdio_container_t *writes,
 static int spawn(struct trp_slurm_executor *e, char **argv, char **env)
 {
     uv_loop_t *loop = e->slurm->loop;
-    uv_stdio_container_t stdio[] = {
+    /* The last two are UV_IGNORE, which is 0, until add_output() has its say. */
+    uv_stdio_container_t stdio[5] = {
         {.flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
-         .data.stream = (uv_stream_t *)&e->in},
+         .data.stream = (uv_stream_t *)&e->in    },
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
-         .data.stream = (uv_stream_t *)&e->out},
+         .data.stream = (uv_stream_t *)&e->out   },
         {.flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
          .data.stream = (uv_stream_t *)&e->errors},
-        {.flags = UV_IGNORE},
-        {.flags = UV_IGNORE                                         },
     };
     uv_process_options_t options = {.exit_cb = on_srun_exit,
                                     .file = argv[0],
