@@ -8,9 +8,11 @@
  *
  * Sleep is agreed per peer and direction. SLEEP n means: I have received n of your
  * messages so far and poll for no more; ring to wake me. The other side notes this
- * (is_deaf), and rings once when it sends more than n. SLEEP and RING count whole
+ * (is_deaf), and rings once when it has sent more than n: behind the messages, since
+ * who is woken before they are there polls for them, on a busy machine on the very
+ * processor that their sender was about to send them on. SLEEP and RING count whole
  * messages. Messages travel on one ordered stream, frames on another. So a SLEEP that
- * crosses a message is answered by a RING at once, and a RING that crosses a second
+ * crosses a message is answered by a RING, and a RING that crosses a second
  * SLEEP is only a needless wake-up. A side must never conclude from a *message* that
  * its sender is awake: the message may be older than the SLEEP. A driver that polls
  * many peers also sends SLEEP to those that sleep, although it stays awake itself, and
@@ -115,7 +117,7 @@ static int on_sleep(struct trp_peer *p, struct trp_view *v)
     if (!trp_view_end(v) || n > p->lane.sent || !rings(p))
         return TRP_EPROTO;
     p->is_deaf = true;
-    if (p->lane.sent > n)
+    if (p->lane.sent > n && !p->sending)
         ring(p);
     else if (c->npolled > TRP_DEAF_ABOVE && p->slot != TRP_NONE && may_go_deaf(p))
         go_deaf(p);
@@ -309,9 +311,9 @@ static void flush_sends(trp_channel *c)
             i++; /* leaves the list when it is buried */
             continue;
         }
-        if (p->is_deaf) /* first, so that it wakes while the messages travel */
-            ring(p);
         int rc = p->lane.ops->flush(p);
+        if (p->is_deaf && rc >= 0)
+            ring(p);
         if (rc == 0) {
             i++;
             continue;
