@@ -39,6 +39,7 @@
 #include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/held.h"
+#include "os/private_folder.h"
 #include "os/process.h"
 #include "os/processes.h"
 #include "os/title.h"
@@ -84,12 +85,6 @@ void trp_guard_remove_cgroups(const char *folder)
         return;
     snprintf(prefix, sizeof prefix, "%s-", base + 1);
     trp_cgroup_memory_sweep("", prefix);
-}
-
-void trp_guard_remove_folder(const char *path)
-{
-    size_t all = SIZE_MAX;
-    trp_tree_remove(AT_FDCWD, path, &all);
 }
 
 void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, const char *helper,
@@ -306,8 +301,9 @@ static void linger(struct guard *g)
 void trp_guard_remove_scratch(const char *run_dir)
 {
     char path[4300];
+    size_t all = SIZE_MAX;
     snprintf(path, sizeof path, "%s/state/scratch", run_dir);
-    trp_guard_remove_folder(path);
+    trp_tree_remove(AT_FDCWD, path, &all);
 }
 
 /* What an adopted driver has below it, when `troupe` is gone and it does not end. */
@@ -338,7 +334,7 @@ static void end_all(struct guard *g)
     trp_guard_await_helper(g->config->helper, tell_wait, g);
     reap(g);
     trp_guard_remove_cgroups(g->config->folder);
-    trp_guard_remove_folder(g->config->folder);
+    trp_private_folder_remove(g->config->folder);
     trp_guard_remove_scratch(g->config->run_dir);
 }
 

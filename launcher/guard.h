@@ -75,7 +75,4 @@ void trp_guard_remove_cgroups(const char *folder);
  * the run is alive. */
 void trp_guard_remove_scratch(const char *run_dir);
 
-/* Removes a folder and what is in it. */
-void trp_guard_remove_folder(const char *path);
-
 #endif

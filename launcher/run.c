@@ -411,7 +411,7 @@ static int dry_run(const struct run *r, trp_error *err)
     if (log)
         trp_done_log_close(log, NULL);
     if (folder[0])
-        trp_guard_remove_folder(folder);
+        trp_private_folder_remove(folder);
     return code;
 }
 

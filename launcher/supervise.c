@@ -91,7 +91,7 @@ void trp_supervisor_close(struct trp_supervisor *s)
         close(s->listen_fd);
     s->listen_fd = -1;
     if (s->folder[0])
-        trp_guard_remove_folder(s->folder);
+        trp_private_folder_remove(s->folder);
     s->folder[0] = '\0';
 }
 

@@ -16,7 +16,6 @@
 #include "core/base/array.h"
 #include "events/event_log.h"
 #include "os/private_folder.h"
-#include "os/tree.h"
 #include "wire/map_output.h"
 
 struct inline_dataset {
@@ -111,9 +110,8 @@ void trp_inline_end(trp_inline *in)
         free(in->datasets[i].outputs);
     }
     free(in->datasets);
-    size_t budget = SIZE_MAX;
     if (in->folder[0])
-        trp_tree_remove(AT_FDCWD, in->folder, &budget);
+        trp_private_folder_remove(in->folder);
     trp_site_free(in->site);
     trp_options_free(in->options);
     free(in);

@@ -83,6 +83,31 @@ int trp_private_folder(const char *owner, char ret_path[TRP_PRIVATE_FOLDER],
                          "$TMPDIR or /var/tmp: %m");
 }
 
+/* Its mark goes last: when this process is killed before, another one can go on. So it
+ * does where something cannot be removed now. */
+static bool remove_folder(int at, const char *name)
+{
+    size_t all = SIZE_MAX;
+    bool rest = false;
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d && fd >= 0)
+        close(fd);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+            strcmp(e->d_name, MARK) != 0)
+            rest |= trp_tree_remove(dirfd(d), e->d_name, &all) != TRP_OK;
+    }
+    if (d)
+        closedir(d);
+    return !rest && trp_tree_remove(at, name, &all) == TRP_OK;
+}
+
+bool trp_private_folder_remove(const char *path)
+{
+    return remove_folder(AT_FDCWD, path);
+}
+
 static bool may_be_ours(int at, const char *name)
 {
     struct stat st;
@@ -124,7 +149,6 @@ static bool is_awaited(int folder)
 /* True: it is in use, by one of the owners. */
 static bool remove_unused(int at, const char *name, const char *const *owners, size_t n)
 {
-    size_t all = SIZE_MAX;
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -132,7 +156,7 @@ static bool remove_unused(int at, const char *name, const char *const *owners, s
     bool used = marked && flock(fd, LOCK_EX | LOCK_NB) < 0;
     bool theirs = marked && is_made_for(fd, owners, n);
     if (marked && !used && (theirs || !is_awaited(fd)))
-        trp_tree_remove(at, name, &all);
+        remove_folder(at, name);
     bool awaited = used && theirs;
     close(fd);
     return awaited;
@@ -324,13 +348,12 @@ int trp_run_files_find(const char *parent, const char *owner, struct trp_run_fil
 
 bool trp_run_files_leave(struct trp_run_files *f, bool over)
 {
-    size_t all = SIZE_MAX;
     if (!f->path[0])
         return false;
     close(f->lock);
     int fd = over ? open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     bool last = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still(fd, f->path);
-    bool gone = last && trp_tree_remove(AT_FDCWD, f->path, &all) == 0;
+    bool gone = last && remove_folder(AT_FDCWD, f->path);
     if (fd >= 0)
         close(fd);
     *f = (struct trp_run_files){.lock = -1};

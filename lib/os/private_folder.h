@@ -36,6 +36,11 @@ const char *trp_job_folder(void);
 int trp_private_folder(const char *owner, char ret_path[TRP_PRIVATE_FOLDER],
                        trp_error *err);
 
+/* Removes it with all that is in it. False: something could not be removed; it is
+ * removed with the folders that are not used any more, when that can be. The same holds
+ * when this process is killed meanwhile. */
+bool trp_private_folder_remove(const char *path);
+
 /* What all processes of a run share on this host: a folder that stays when the last of
  * them has ended, since others of the run may come. It goes with the run: by who leaves
  * it last then, by trp_private_folders_tidy, or, where nobody was left for that, as

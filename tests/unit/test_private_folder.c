@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -245,6 +246,63 @@ static void test_last(void)
     remove_run(run, lock);
 }
 
+static bool is_there(const char *folder, const char *name)
+{
+    char *path = g_build_filename(folder, name, NULL);
+    bool there = access(path, F_OK) == 0;
+    g_free(path);
+    return there;
+}
+
+/* Whoever removes a folder is killed when the file `name` of it has gone. */
+static void kill_remover(const char *path, const char *name)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        trp_private_folder_remove(path);
+        _exit(0);
+    }
+    while (is_there(path, name))
+        continue;
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+/* What is left of it can still be told from what others made, and goes later. */
+static void test_killed_remover(void)
+{
+    enum { FILES = 60, ROUNDS = 10 };
+    g_setenv("TROUPE_SCRATCH", job, TRUE);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        char path[TRP_PRIVATE_FOLDER], name[16];
+        int status;
+        pid_t maker = fork(); /* its lock ends with it */
+        snprintf(path, sizeof path, "%s/troupe-%06u", job, round);
+        if (maker == 0) {
+            trp_error err;
+            char made[TRP_PRIVATE_FOLDER];
+            if (trp_private_folder("", made, &err) < 0 || rename(made, path) < 0)
+                _exit(1);
+            for (unsigned i = 0; i < FILES; i++) {
+                char *file = g_strdup_printf("%s/%u", path, i);
+                g_file_set_contents(file, "x", 1, NULL);
+                g_free(file);
+            }
+            _exit(0);
+        }
+        waitpid(maker, &status, 0);
+        g_assert_cmpint(status, ==, 0);
+        snprintf(name, sizeof name, "%u", round * (FILES / ROUNDS));
+        kill_remover(path, name);
+        g_assert_true(access(path, F_OK) != 0 || is_there(path, ".made-by-troupe"));
+    }
+    char beside[TRP_PRIVATE_FOLDER];
+    snprintf(beside, sizeof beside, "%s/x", job);
+    trp_private_folders_sweep(beside);
+    g_assert_cmpint(rmdir(job), ==, 0); /* it is empty */
+    g_assert_cmpint(mkdir(job, 0700), ==, 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -255,6 +313,8 @@ int main(int argc, char **argv)
     g_test_add_func("/private folder/job's folder", test_job_folder);
     g_test_add_func("/private folder/a path that is too long", test_long_path);
     g_test_add_func("/private folder/tidied after who was killed", test_tidy);
+    g_test_add_func("/private folder/removed after whoever removed it was killed",
+                    test_killed_remover);
     g_test_add_func("/private folder/a run's files stay as long as it", test_run_files);
     g_test_add_func("/private folder/a run's last process removes them", test_last);
     g_test_add_func("/private folder/another run has other files", test_other_run);

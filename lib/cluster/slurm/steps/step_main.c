@@ -43,7 +43,6 @@
 #include "os/log_tail.h"
 #include "os/private_folder.h"
 #include "os/processes.h"
-#include "os/tree.h"
 
 enum {
     KILL_AFTER_MS = 700,
@@ -516,9 +515,8 @@ int trp_slurm_step_main(int argc, char **argv)
             trp_log_drop_banners(log_path(&s));
         status = WIFEXITED(s.status) ? WEXITSTATUS(s.status) : 1;
     }
-    size_t all = SIZE_MAX;
     if (s.folder[0])
-        trp_tree_remove(AT_FDCWD, s.folder, &all);
+        trp_private_folder_remove(s.folder);
     remove_run_files(&s);
     if (session)
         tell_end(&s);
