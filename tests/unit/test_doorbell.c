@@ -1,6 +1,7 @@
 /*
- * Sleep and doorbell between two channels in one process, over a socket pair and a lane
- * that is polled as MPI is: what was flushed on one side is there for the other.
+ * Sleep and doorbell between a driver's channel and those of executors, all in one
+ * process, over socket pairs and a lane that is polled as MPI is: what was flushed on
+ * one side is there for the other.
  */
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -10,31 +11,51 @@
 
 #include "comm/peer.h"
 
-static struct side {
-    trp_channel *channel;
-    struct trp_peer *peer; /* the other side, as this one sees it */
-    GByteArray *queued;    /* put, not flushed */
-    GByteArray *there;     /* has arrived here, not taken */
-    guint taken;           /* messages */
-    gboolean answers;      /* one for one */
-    guint rung_early;      /* frames that came before what was being flushed */
-} sides[2];
+enum { PAIRS = 20 }; /* at most */
 
-static struct side *here(const struct trp_peer *p)
+/* One end of a connection; the other one is beside it. */
+static struct end {
+    trp_channel *channel; /* the driver's ends have one */
+    struct trp_peer *peer;
+    GByteArray *queued; /* put, not flushed */
+    GByteArray *there;  /* has arrived here, not taken */
+    guint sent, taken;  /* messages */
+    guint rung_early;   /* frames that came before what was being flushed */
+    gboolean asleep;    /* trp_channel_sleep let it, and it took no turn since */
+} ends[2 * PAIRS];
+static guint npairs;
+
+static struct end *const driver = &ends[0], *const executor = &ends[1];
+
+static struct end *end_of(const struct trp_peer *p)
 {
-    return p->channel == sides[0].channel ? &sides[0] : &sides[1];
+    for (guint i = 0; i < 2 * npairs; i++)
+        if (ends[i].peer == p)
+            return &ends[i];
+    g_assert_not_reached();
 }
 
-static struct side *beyond(const struct trp_peer *p)
+static struct end *beyond(const struct end *e)
 {
-    return p->channel == sides[0].channel ? &sides[1] : &sides[0];
+    return &ends[(e - ends) ^ 1];
 }
 
-static int bytes_on_socket(const struct side *s)
+static gboolean is_drivers(const struct end *e)
+{
+    return (e - ends) % 2 == 0;
+}
+
+static int bytes_on_socket(const struct end *e)
 {
     int n = -1;
-    g_assert_cmpint(ioctl(s->peer->link.fd, FIONREAD, &n), ==, 0);
+    g_assert_cmpint(ioctl(e->peer->link.fd, FIONREAD, &n), ==, 0);
     return n;
+}
+
+/* A sleeper would wake. */
+static gboolean is_woken(const struct end *e)
+{
+    return bytes_on_socket(e) > 0;
 }
 
 /* ---- the lane -------------------------------------------------------------------- */
@@ -48,14 +69,14 @@ static int lane_open(struct trp_peer *p, const struct trp_route *route)
 static int lane_put(struct trp_peer *p, const void *data, size_t n)
 {
     guint32 size = GUINT32_TO_LE((guint32)n);
-    g_byte_array_append(here(p)->queued, (const guint8 *)&size, sizeof size);
-    g_byte_array_append(here(p)->queued, data, (guint)n);
+    g_byte_array_append(end_of(p)->queued, (const guint8 *)&size, sizeof size);
+    g_byte_array_append(end_of(p)->queued, data, (guint)n);
     return 0;
 }
 
 static int lane_flush(struct trp_peer *p)
 {
-    struct side *from = here(p), *to = beyond(p);
+    struct end *from = end_of(p), *to = beyond(from);
     to->rung_early += bytes_on_socket(to) > 0;
     g_byte_array_append(to->there, from->queued->data, from->queued->len);
     g_byte_array_set_size(from->queued, 0);
@@ -75,21 +96,31 @@ static void lane_poll(struct trp_peer *p)
 
 static void lane_unpoll(struct trp_peer *p)
 {
-    p->channel->npolled--;
+    trp_channel *c = p->channel;
+    c->polled[p->slot] = c->polled[--c->npolled];
+    c->polled[p->slot]->slot = p->slot;
     p->slot = TRP_NONE;
+}
+
+static void take_what_is_there(struct end *e)
+{
+    GByteArray *bytes = e->there;
+    if (bytes->len == 0)
+        return;
+    e->there = g_byte_array_new();
+    int rc = trp_lane_take(&e->peer->lane, bytes->data, bytes->len, trp_peer_deliver,
+                           e->peer);
+    g_assert_cmpint(rc, ==, 0);
+    g_byte_array_unref(bytes);
 }
 
 static void lane_take(struct trp_channel *c)
 {
-    struct side *s = here(c->polled[0]);
-    if (s->there->len == 0)
-        return;
-    GByteArray *bytes = s->there;
-    s->there = g_byte_array_new();
-    int rc = trp_lane_take(&s->peer->lane, bytes->data, bytes->len, trp_peer_deliver,
-                           s->peer);
-    g_assert_cmpint(rc, ==, 0);
-    g_byte_array_unref(bytes);
+    struct trp_peer *polled[PAIRS];
+    guint n = c->npolled;
+    memcpy(polled, c->polled, n * sizeof(struct trp_peer *));
+    for (guint i = 0; i < n; i++)
+        take_what_is_there(end_of(polled[i]));
 }
 
 static const struct trp_lane_ops lane = {
@@ -103,32 +134,31 @@ static const struct trp_lane_ops lane = {
     .take = lane_take,
 };
 
-/* ---- two sides ------------------------------------------------------------------- */
-
-static void send_one(struct side *s)
-{
-    g_assert_cmpint(trp_channel_send(s->channel, s->peer->id, "m", 1), ==, 0);
-}
+/* ---- channels -------------------------------------------------------------------- */
 
 static void on_message(void *context, uint32_t peer, const uint8_t *data, size_t size)
 {
-    struct side *s = context;
-    (void)peer, (void)data, (void)size;
-    s->taken++;
-    if (s->answers)
-        send_one(s);
+    struct end *e = context ? context : &ends[2 * peer];
+    (void)data, (void)size;
+    e->taken++;
 }
 
-static void begin_side(struct side *s, gboolean driver, int fd)
+static trp_channel *begin_channel(gboolean drives, struct end *only)
 {
     trp_error err;
-    *s = (struct side){.queued = g_byte_array_new(), .there = g_byte_array_new()};
-    g_assert_cmpint(trp_channel_make(driver, &s->channel, &err), ==, 0);
-    trp_channel *c = s->channel;
-    c->handler = (struct trp_channel_handler){.context = s, .message = on_message};
+    trp_channel *c = NULL;
+    g_assert_cmpint(trp_channel_make(drives, &c, &err), ==, 0);
+    c->handler = (struct trp_channel_handler){.context = only, .message = on_message};
     c->config.heartbeat_ns = c->config.network_timeout_ns = 3600 * TRP_SECOND;
-    c->beat_due = c->look_due = c->patrol_ns = INT64_MAX;
-    struct trp_peer *p = s->peer = trp_peer_new(c, fd);
+    c->beat_due = c->look_due = INT64_MAX;
+    return c;
+}
+
+static void begin_end(struct end *e, trp_channel *c, int fd)
+{
+    *e = (struct end){
+        .channel = c, .queued = g_byte_array_new(), .there = g_byte_array_new()};
+    struct trp_peer *p = e->peer = trp_peer_new(c, fd);
     g_assert_nonnull(p);
     g_assert_cmpint(trp_peer_make_room(c), ==, 0);
     DL_DELETE(c->callers, p);
@@ -136,107 +166,169 @@ static void begin_side(struct side *s, gboolean driver, int fd)
     DL_APPEND(c->peers, p);
     c->npeers++;
     p->state = TRP_PEER_UP;
-    p->id = driver ? 0 : TRP_DRIVER_PEER;
-    if (driver) {
-        c->by_id = calloc(1, sizeof *c->by_id);
-        c->by_id[0] = p;
-        c->nby_id = 1;
+    if (is_drivers(e)) {
+        p->id = c->nby_id++;
+        c->by_id[p->id] = p;
     } else {
+        p->id = TRP_DRIVER_PEER;
         c->only = p;
     }
     g_assert_cmpint(trp_peer_open(p, &lane, NULL), ==, 0);
 }
 
-static void begin(void)
+static void send_one(struct end *e)
+{
+    g_assert_cmpint(trp_channel_send(e->channel, e->peer->id, "m", 1), ==, 0);
+    e->sent++;
+}
+
+static void set_asleep(const trp_channel *c, gboolean asleep)
+{
+    for (guint i = 0; i < 2 * npairs; i++)
+        if (ends[i].channel == c)
+            ends[i].asleep = asleep;
+}
+
+/* A turn, some time after the last one. */
+static void turn(struct end *e)
+{
+    set_asleep(e->channel, FALSE);
+    trp_channel_progress(e->channel, e->channel->now + TRP_SOCKETS_NS);
+}
+
+static gboolean may_sleep(struct end *e)
+{
+    gboolean may = trp_channel_sleep(e->channel);
+    set_asleep(e->channel, may);
+    return may;
+}
+
+static void until_asleep(struct end *e)
+{
+    for (guint turns = 0; !may_sleep(e); turns++) {
+        g_assert_cmpuint(turns, <, 100);
+        turn(e);
+    }
+}
+
+/* Those that are woken take turns until all sleep. */
+static void until_quiet(void)
+{
+    for (gboolean busy = TRUE; busy;) {
+        busy = FALSE;
+        for (guint i = 0; i < 2 * npairs; i++)
+            if (!ends[i].asleep || is_woken(&ends[i])) {
+                turn(&ends[i]);
+                until_asleep(&ends[i]);
+                busy = TRUE;
+            }
+    }
+}
+
+static void begin(guint n)
 {
     int fds[2];
-    g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ==, 0);
-    begin_side(&sides[0], TRUE, fds[0]);
-    begin_side(&sides[1], FALSE, fds[1]);
+    trp_channel *drives = begin_channel(TRUE, NULL);
+    drives->by_id = calloc(n, sizeof *drives->by_id);
+    for (npairs = 0; npairs < n; npairs++) {
+        struct end *e = &ends[2 * npairs];
+        g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ==, 0);
+        begin_end(e, drives, fds[0]);
+        begin_end(e + 1, begin_channel(FALSE, e + 1), fds[1]);
+    }
+    until_quiet();
+    for (guint i = 0; i < 2 * n; i++)
+        ends[i].rung_early = 0;
 }
 
 static void end(void)
 {
-    for (int i = 0; i < 2; i++) {
-        trp_channel_destroy(sides[i].channel);
-        g_byte_array_unref(sides[i].queued);
-        g_byte_array_unref(sides[i].there);
+    trp_channel_destroy(driver->channel);
+    for (guint i = 0; i < 2 * npairs; i++) {
+        if (!is_drivers(&ends[i]))
+            trp_channel_destroy(ends[i].channel);
+        g_byte_array_unref(ends[i].queued);
+        g_byte_array_unref(ends[i].there);
     }
-}
-
-/* A turn, some time after the last one. */
-static int turn(struct side *s)
-{
-    return trp_channel_progress(s->channel, s->channel->now + TRP_SOCKETS_NS);
-}
-
-/* Turns until it may sleep: how many. */
-static guint until_asleep(struct side *s)
-{
-    guint turns = 0;
-    while (!trp_channel_sleep(s->channel) && turns < 100) {
-        turn(s);
-        turns++;
-    }
-    g_assert_cmpuint(turns, <, 100);
-    return turns;
-}
-
-static gboolean is_woken(const struct side *s)
-{
-    return bytes_on_socket(s) > 0;
-}
-
-/* Both asleep, and each knows it of the other. */
-static void both_asleep(void)
-{
-    for (gboolean woken = TRUE; woken;) {
-        until_asleep(&sides[0]);
-        until_asleep(&sides[1]);
-        woken = is_woken(&sides[0]) || is_woken(&sides[1]);
-        for (int i = 0; i < 2; i++)
-            if (is_woken(&sides[i]))
-                turn(&sides[i]);
-    }
-    sides[0].taken = sides[1].taken = 0;
-    sides[0].rung_early = sides[1].rung_early = 0;
 }
 
 /* ---- tests ----------------------------------------------------------------------- */
 
 static void what_it_is_rung_for_is_there_when_a_sleeper_wakes(void)
 {
-    begin();
-    both_asleep();
+    begin(1);
     for (guint i = 1; i <= 20; i++) {
-        send_one(&sides[0]);
-        turn(&sides[0]);
-        g_assert_true(is_woken(&sides[1]));
-        turn(&sides[1]);
-        g_assert_cmpuint(sides[1].taken, ==, i);
-        until_asleep(&sides[1]);
-        until_asleep(&sides[0]);
+        send_one(driver);
+        turn(driver);
+        g_assert_true(is_woken(executor));
+        turn(executor);
+        g_assert_cmpuint(executor->taken, ==, i);
+        until_quiet();
     }
-    g_assert_cmpuint(sides[1].rung_early, ==, 0);
+    g_assert_cmpuint(executor->rung_early, ==, 0);
     end();
 }
 
 static void a_message_that_crosses_a_sleep_wakes_the_sleeper(void)
 {
-    begin();
-    both_asleep();
-    send_one(&sides[0]);
-    turn(&sides[0]);
-    turn(&sides[1]);
-    g_assert_cmpuint(sides[1].taken, ==, 1);
-    send_one(&sides[0]);
-    g_assert_true(trp_channel_sleep(sides[1].channel));
-    turn(&sides[0]);
-    turn(&sides[0]); /* it hears of the sleep, at the latest */
-    g_assert_true(is_woken(&sides[1]));
-    until_asleep(&sides[1]);
-    g_assert_cmpuint(sides[1].taken, ==, 2);
+    begin(1);
+    send_one(driver);
+    turn(driver);
+    turn(executor);
+    send_one(driver);
+    g_assert_true(may_sleep(executor)); /* the message is not on its way yet */
+    turn(driver);                       /* sends it, and hears of the sleep */
+    turn(driver);
+    g_assert_true(is_woken(executor));
+    until_quiet();
+    g_assert_cmpuint(executor->taken, ==, 2);
     end();
+}
+
+static void who_is_awake_is_not_rung(void)
+{
+    begin(1);
+    for (guint i = 0; i < 20; i++) {
+        send_one(driver);
+        turn(driver);
+        g_assert_cmpint(is_woken(executor), ==, i == 0);
+        turn(executor);
+    }
+    g_assert_cmpuint(executor->taken, ==, 20);
+    end();
+}
+
+/* Whatever crosses whatever: once all sleep, all messages have come. */
+static void no_message_is_slept_over(guint n, guint rounds)
+{
+    for (guint round = 0; round < rounds; round++) {
+        begin(n);
+        for (gint step = g_test_rand_int_range(0, 60); step > 0; step--) {
+            struct end *e = &ends[g_test_rand_int_range(0, (gint32)(2 * n))];
+            gint what = g_test_rand_int_range(0, 4);
+            gboolean sleeps = e->asleep && !is_woken(e);
+            if (what == 0 && !sleeps)
+                may_sleep(e);
+            else if (what == 1)
+                send_one(e), set_asleep(e->channel, FALSE);
+            else if (!sleeps)
+                turn(e);
+        }
+        until_quiet();
+        for (guint i = 0; i < 2 * n; i++)
+            g_assert_cmpuint(ends[i].taken, ==, beyond(&ends[i])->sent);
+        end();
+    }
+}
+
+static void no_message_is_slept_over_by_two(void)
+{
+    no_message_is_slept_over(1, 2000);
+}
+
+static void no_message_is_slept_over_by_many(void)
+{
+    no_message_is_slept_over(PAIRS, 100);
 }
 
 int main(int argc, char **argv)
@@ -246,5 +338,10 @@ int main(int argc, char **argv)
                     what_it_is_rung_for_is_there_when_a_sleeper_wakes);
     g_test_add_func("/doorbell/a message that crosses a sleep wakes the sleeper",
                     a_message_that_crosses_a_sleep_wakes_the_sleeper);
+    g_test_add_func("/doorbell/who is awake is not rung", who_is_awake_is_not_rung);
+    g_test_add_func("/doorbell/no message is slept over by two",
+                    no_message_is_slept_over_by_two);
+    g_test_add_func("/doorbell/no message is slept over by many",
+                    no_message_is_slept_over_by_many);
     return g_test_run();
 }
