@@ -19,7 +19,7 @@
 #include "core/base/ids.h"
 #include "driver/pipeline_settings.h"
 #include "driver/run_spec.h"
-#include "events/event_lines.h"
+#include "events/log_event.h"
 #include "events/run_folder.h"
 #include "events/task_logs.h"
 
@@ -38,7 +38,7 @@ struct noted {
 };
 
 struct stage_name { /* of the event log */
-    int64_t id;
+    uint32_t id;
     char *name;
 };
 
@@ -79,37 +79,27 @@ static void forget_noted(struct noted **all)
 
 /* ---- which failed ----------------------------------------------------------------- */
 
-static int take_stage(void *context, const json_t *event)
+static int take_stage(void *context, const struct trp_log_event *e)
 {
     struct showing *s = context;
-    const json_t *info = json_object_get(event, "Stage Info");
-    const char *name = json_string_value(json_object_get(info, "Stage Name"));
-    if (!name || !TRP_ARRAY_GROW(s->names, s->nnames, s->capacity))
-        return name ? TRP_ENOMEM : 0;
-    char *copy = strdup(name);
-    s->names[s->nnames++] = (struct stage_name){
-        json_integer_value(json_object_get(info, "Stage ID")), copy};
+    if (!e->stage_name || !TRP_ARRAY_GROW(s->names, s->nnames, s->capacity))
+        return e->stage_name ? TRP_ENOMEM : 0;
+    char *copy = strdup(e->stage_name);
+    s->names[s->nnames++] = (struct stage_name){e->stage, copy};
     return copy ? 0 : TRP_ENOMEM;
 }
 
-static int take_end(void *context, const json_t *event)
+static int take_end(void *context, const struct trp_log_event *e)
 {
     struct showing *s = context;
-    const json_t *info = json_object_get(event, "Task Info");
-    const json_t *reason = json_object_get(event, "Task End Reason");
-    const char *word = json_string_value(json_object_get(reason, "Reason"));
-    int64_t stage = json_integer_value(json_object_get(event, "Stage ID"));
     char name[NAME_SIZE];
-    if (!word || strcmp(word, "Success") == 0)
+    if (!e->end || strcmp(e->end, "Success") == 0)
         return 0;
     for (uint32_t i = s->nnames; i-- > 0;) {
-        if (s->names[i].id != stage)
+        if (s->names[i].id != e->stage)
             continue;
-        snprintf(
-            name, sizeof name, "%s/%lld.%lld.%lld", s->names[i].name,
-            (long long)json_integer_value(json_object_get(info, "Index")),
-            (long long)json_integer_value(json_object_get(event, "Stage Attempt ID")),
-            (long long)json_integer_value(json_object_get(info, "Attempt")));
+        snprintf(name, sizeof name, "%s/%u.%u.%u", s->names[i].name, e->task,
+                 trp_log_or_0(e->stage_attempt), e->attempt);
         return note_stage(&s->failed, name) ? 0 : TRP_ENOMEM;
     }
     return 0;
@@ -124,14 +114,13 @@ static void forget_names(struct showing *s)
 
 static int find_failed(struct showing *s, trp_error *err)
 {
-    static const struct trp_event_line_kind kinds[] = {
-        {"SparkListenerStageSubmitted", take_stage},
-        {"SparkListenerTaskEnd",        take_end  },
-    };
+    static trp_log_take *const take[TRP_LOG_EVENTS] = {
+        [TRP_LOG_STAGE] = take_stage, [TRP_LOG_TASK_END] = take_end};
+    const struct trp_log_reader reader = {.take = take, .context = s};
     char path[4400];
     snprintf(path, sizeof path, "%s/events.jsonl", s->folder);
     forget_names(s);
-    return trp_event_lines_read(path, kinds, 2, s, err);
+    return trp_log_events_read(path, &reader, 1, err);
 }
 
 static bool has_failed(const struct showing *s, const char *stage,

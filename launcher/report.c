@@ -196,7 +196,7 @@ static int report(struct report *r, trp_error *err)
 {
     trp_error why;
     int code = find_log(r, err), asked = 0;
-    const struct trp_run_listener facts = trp_page_facts_listener(&r->facts);
+    const struct trp_log_reader facts = trp_page_facts_reader(&r->facts);
     if (code == 0)
         code = r->page ? trp_page_facts_read(r->events, &r->runs, &r->facts, err)
                : r->json

@@ -15,8 +15,8 @@
 #include <uthash.h>
 
 #include "events/event_json.h"
-#include "events/event_lines.h"
 #include "events/json_text.h"
+#include "events/log_event.h"
 #include "os/held.h"
 
 enum { LAST_LINE = 65536 };
@@ -37,37 +37,31 @@ void trp_log_past_put(struct trp_buf *b, const struct trp_log_past *past)
     TRP_JSON(b, "}");
 }
 
-static bool set_app_id(struct trp_log_past *past, const json_t *text)
+static bool set_app_id(struct trp_log_past *past, const char *id)
 {
-    const char *id = json_string_value(text);
     if (!id || !*id || strlen(id) >= sizeof past->app_id || strchr(id, '/'))
         return false;
     strcpy(past->app_id, id);
     return true;
 }
 
-static bool take_number(const json_t *v, uint32_t *ret)
-{
-    json_int_t n = json_is_integer(v) ? json_integer_value(v) : -1;
-    if (n < 0 || n >= UINT32_MAX)
-        return false;
-    *ret = (uint32_t)n;
-    return true;
-}
-
 /* Is it the end of a start, with all numbers? */
 static bool read_end(const char *line, size_t size, struct trp_log_past *ret)
 {
-    json_t *event = json_loadb(line, size, 0, NULL);
-    const json_t *next = json_object_get(event, "Troupe Next");
-    struct trp_log_past p = {.started = trp_event_ms(json_object_get(next, "Started"))};
-    bool whole =
-        set_app_id(&p, json_object_get(next, "App ID")) &&
-        take_number(json_object_get(next, "Job"), &p.next.job) &&
-        take_number(json_object_get(next, "Executor"), &p.next.executor) &&
-        take_number(json_object_get(next, "Task"), &p.next.task) &&
-        take_number(json_object_get(next, "Stage Attempt"), &p.next.stage_attempt);
-    json_decref(event);
+    json_t *json = json_loadb(line, size, 0, NULL);
+    struct trp_log_event e;
+    struct trp_log_past p;
+    bool whole = false;
+    if (trp_log_event_decode(json, &e) == 0) {
+        p = (struct trp_log_past){
+            .started = e.past_started,
+            .next = {e.next_job, e.next_executor, e.next_task, e.next_stage_attempt}
+        };
+        whole = e.kind == TRP_LOG_APPLICATION_END && set_app_id(&p, e.past_app_id) &&
+                p.next.job != TRP_NONE && p.next.executor != TRP_NONE &&
+                p.next.task != TRP_NONE && p.next.stage_attempt != TRP_NONE;
+    }
+    json_decref(json);
     if (whole)
         *ret = p;
     return whole;
@@ -97,13 +91,13 @@ static bool read_last_line(const char *file, off_t size, struct trp_log_past *re
 
 enum kind { TASK, STAGE, JOB, EXECUTOR, KINDS };
 
-/* What has begun: jobs and executors by number, stages by number and attempt. */
+/* What has begun, by number; stages also by attempt. */
 struct begun {
     UT_hash_handle hh;
     struct key {
         uint32_t kind, id, attempt;
     } key;
-    json_t *what; /* a stage's info, a task's start; NULL of the others */
+    json_t *event;
 };
 
 struct past_reader {
@@ -118,17 +112,56 @@ static void used(uint32_t *next, uint32_t id)
         *next = id + 1;
 }
 
-static void happened(struct past_reader *r, const json_t *ms)
+static void happened(struct past_reader *r, int64_t at)
 {
-    int64_t at = trp_event_ms(ms);
     if (at > r->last)
         r->last = at;
 }
 
-static int note_begun(struct past_reader *r, struct key key, json_t *what)
+static int on_application(void *context, const struct trp_log_event *e)
 {
+    struct past_reader *r = context;
+    happened(r, e->first);
+    if (!r->past->started)
+        r->past->started = e->first;
+    return set_app_id(r->past, e->app_id) ? 0 : TRP_EINVAL;
+}
+
+/* What the event begins or ends; false: that has no number. */
+static bool find(const struct past_reader *r, const struct trp_log_event *e,
+                 struct key *ret_key, struct begun **ret)
+{
+    switch (e->kind) {
+    case TRP_LOG_TASK:
+    case TRP_LOG_TASK_END:
+        *ret_key = (struct key){TASK, e->task_id, 0};
+        break;
+    case TRP_LOG_STAGE:
+    case TRP_LOG_STAGE_END:
+        *ret_key = (struct key){STAGE, e->stage, e->stage_attempt};
+        break;
+    case TRP_LOG_JOB:
+    case TRP_LOG_JOB_END:
+        *ret_key = (struct key){JOB, e->job, 0};
+        break;
+    default:
+        *ret_key = (struct key){EXECUTOR, e->executor, 0};
+    }
+    HASH_FIND(hh, r->begun, ret_key, sizeof *ret_key, *ret);
+    return ret_key->id < TRP_LOG_NOBODY && ret_key->attempt != TRP_NONE;
+}
+
+static int on_begin(void *context, const struct trp_log_event *e)
+{
+    struct past_reader *r = context;
+    struct trp_log_next *n = &r->past->next;
+    uint32_t *const next[KINDS] = {&n->task, &n->stage_attempt, &n->job, &n->executor};
     struct begun *b;
-    HASH_FIND(hh, r->begun, &key, sizeof key, b);
+    struct key key;
+    if (!find(r, e, &key, &b))
+        return TRP_EINVAL;
+    happened(r, e->at);
+    used(next[key.kind], key.kind == STAGE ? key.attempt : key.id);
     if (b)
         return 0;
     b = calloc(1, sizeof *b);
@@ -140,175 +173,49 @@ static int note_begun(struct past_reader *r, struct key key, json_t *what)
         free(b);
         return TRP_ENOMEM;
     }
-    b->what = json_incref(what);
+    b->event = json_incref(e->json);
     return 0;
 }
 
 static void forget_begun(struct past_reader *r, struct begun *b)
 {
     HASH_DEL(r->begun, b);
-    json_decref(b->what);
+    json_decref(b->event);
     free(b);
 }
 
-static void end(struct past_reader *r, struct key key)
+static int on_end(void *context, const struct trp_log_event *e)
 {
+    struct past_reader *r = context;
     struct begun *b;
-    HASH_FIND(hh, r->begun, &key, sizeof key, b);
+    struct key key;
+    if (!find(r, e, &key, &b))
+        return TRP_EINVAL;
+    happened(r, e->at);
     if (b)
         forget_begun(r, b);
-}
-
-static int on_start(void *context, const json_t *event)
-{
-    struct past_reader *r = context;
-    int64_t at = trp_event_ms(json_object_get(event, "Timestamp"));
-    happened(r, json_object_get(event, "Timestamp"));
-    if (!r->past->started)
-        r->past->started = at;
-    return set_app_id(r->past, json_object_get(event, "App ID")) ? 0 : TRP_EINVAL;
-}
-
-static int on_job(void *context, const json_t *event)
-{
-    struct past_reader *r = context;
-    struct key key = {.kind = JOB};
-    if (!take_number(json_object_get(event, "Job ID"), &key.id))
-        return TRP_EINVAL;
-    happened(r, json_object_get(event, "Submission Time"));
-    used(&r->past->next.job, key.id);
-    return note_begun(r, key, NULL);
-}
-
-static int on_job_end(void *context, const json_t *event)
-{
-    struct past_reader *r = context;
-    struct key key = {.kind = JOB};
-    if (!take_number(json_object_get(event, "Job ID"), &key.id))
-        return TRP_EINVAL;
-    happened(r, json_object_get(event, "Completion Time"));
-    end(r, key);
-    return 0;
-}
-
-static bool stage_key(const json_t *info, struct key *ret)
-{
-    *ret = (struct key){.kind = STAGE};
-    return take_number(json_object_get(info, "Stage ID"), &ret->id) &&
-           take_number(json_object_get(info, "Stage Attempt ID"), &ret->attempt);
-}
-
-static int on_stage(void *context, const json_t *event)
-{
-    struct past_reader *r = context;
-    json_t *info = json_object_get(event, "Stage Info");
-    struct key key;
-    if (!stage_key(info, &key))
-        return TRP_EINVAL;
-    happened(r, json_object_get(info, "Submission Time"));
-    used(&r->past->next.stage_attempt, key.attempt);
-    return note_begun(r, key, info);
-}
-
-static int on_stage_end(void *context, const json_t *event)
-{
-    struct past_reader *r = context;
-    const json_t *info = json_object_get(event, "Stage Info");
-    struct key key;
-    if (!stage_key(info, &key))
-        return TRP_EINVAL;
-    happened(r, json_object_get(info, "Completion Time"));
-    end(r, key);
-    return 0;
-}
-
-static bool executor_key(const json_t *text, struct key *ret)
-{
-    const char *id = json_string_value(text);
-    char *rest = NULL;
-    unsigned long n = id ? strtoul(id, &rest, 10) : 0;
-    *ret = (struct key){.kind = EXECUTOR, .id = (uint32_t)n};
-    return id && *id && !*rest && n < UINT32_MAX;
-}
-
-static int on_executor(void *context, const json_t *event)
-{
-    struct past_reader *r = context;
-    struct key key;
-    if (!executor_key(json_object_get(event, "Executor ID"), &key))
-        return TRP_EINVAL;
-    happened(r, json_object_get(event, "Timestamp"));
-    used(&r->past->next.executor, key.id);
-    return note_begun(r, key, NULL);
-}
-
-static int on_executor_end(void *context, const json_t *event)
-{
-    struct past_reader *r = context;
-    struct key key;
-    if (!executor_key(json_object_get(event, "Executor ID"), &key))
-        return TRP_EINVAL;
-    happened(r, json_object_get(event, "Timestamp"));
-    end(r, key);
-    return 0;
-}
-
-static int on_task(void *context, const json_t *event)
-{
-    struct past_reader *r = context;
-    const json_t *info = json_object_get(event, "Task Info");
-    struct key key = {.kind = TASK};
-    if (!take_number(json_object_get(info, "Task ID"), &key.id))
-        return TRP_EINVAL;
-    happened(r, json_object_get(info, "Launch Time"));
-    used(&r->past->next.task, key.id);
-    return note_begun(r, key, (json_t *)(uintptr_t)event);
-}
-
-static int on_task_end(void *context, const json_t *event)
-{
-    struct past_reader *r = context;
-    const json_t *info = json_object_get(event, "Task Info");
-    struct key key = {.kind = TASK};
-    if (!take_number(json_object_get(info, "Task ID"), &key.id))
-        return TRP_EINVAL;
-    happened(r, json_object_get(info, "Finish Time"));
-    end(r, key);
     return 0;
 }
 
 /* ---- ends that are missing ---- */
 
-static uint8_t level_of(const json_t *name)
+static void end_task(struct trp_buf *b, const struct trp_log_event *e, int64_t at)
 {
-    const char *word = json_string_value(name);
-    for (int i = 0; word && i < TRP_LEVELS; i++)
-        if (strcmp(trp_level_name(i), word) == 0)
-            return (uint8_t)i;
-    return TRP_ANY;
-}
-
-static void end_task(struct trp_buf *b, const json_t *event, int64_t at)
-{
-    const json_t *info = json_object_get(event, "Task Info");
-    char *host = json_dumps(json_object_get(info, "Host"), JSON_ENCODE_ANY);
-    struct key executor;
-    struct trp_task_record t = {
+    char *host = json_dumps(json_object_get(e->info, "Host"), JSON_ENCODE_ANY);
+    const struct trp_task_record t = {
         .status = TRP_END_KILLED,
-        .level = level_of(json_object_get(info, "Locality")),
-        .executor = executor_key(json_object_get(info, "Executor ID"), &executor)
-                        ? executor.id
-                        : TRP_NONE,
-        .launched_ms = json_integer_value(json_object_get(info, "Launch Time")),
+        .level = e->level,
+        .stage = trp_log_or_0(e->stage),
+        .stage_attempt = trp_log_or_0(e->stage_attempt),
+        .task = e->task,
+        .number = e->attempt,
+        .task_id = e->task_id,
+        .executor = e->executor < TRP_LOG_NOBODY ? e->executor : TRP_NONE,
+        .launched_ms = e->launched / 1000000,
         .ended_ms = at / 1000000,
         .host = host ? host : "\"\"",
         .reason = (char *)(uintptr_t)died,
     };
-    take_number(json_object_get(event, "Stage ID"), &t.stage);
-    take_number(json_object_get(event, "Stage Attempt ID"), &t.stage_attempt);
-    take_number(json_object_get(info, "Index"), &t.task);
-    take_number(json_object_get(info, "Attempt"), &t.number);
-    take_number(json_object_get(info, "Task ID"), &t.task_id);
     trp_line_task_end(b, &t);
     free(host);
 }
@@ -328,18 +235,20 @@ static void end_stage(struct trp_buf *b, json_t *info, int64_t at)
 
 static void put_end(struct trp_buf *b, const struct begun *of, int64_t at)
 {
+    struct trp_log_event e;
+    trp_log_event_decode(of->event, &e);
     switch ((enum kind)of->key.kind) {
     case TASK:
-        end_task(b, of->what, at);
+        end_task(b, &e, at);
         break;
     case STAGE:
-        end_stage(b, of->what, at);
+        end_stage(b, e.info, at);
         break;
     case JOB:
-        trp_line_job_end(b, (trp_job_id){of->key.id}, TRP_OUTCOME_CANCELLED, died, at);
+        trp_line_job_end(b, (trp_job_id){e.job}, TRP_OUTCOME_CANCELLED, died, at);
         break;
     case EXECUTOR:
-        trp_line_executor_removed(b, (trp_executor_id){of->key.id}, died, at);
+        trp_line_executor_removed(b, (trp_executor_id){e.executor}, died, at);
         break;
     case KINDS:
         break;
@@ -364,16 +273,16 @@ static void put_ends(struct past_reader *r, struct trp_buf *b)
 int trp_log_past_read(const char *file, struct trp_log_past *ret,
                       struct trp_buf *ret_ends)
 {
-    static const struct trp_event_line_kind kinds[] = {
-        {"SparkListenerApplicationStart", on_start       },
-        {"SparkListenerJobStart",         on_job         },
-        {"SparkListenerJobEnd",           on_job_end     },
-        {"SparkListenerStageSubmitted",   on_stage       },
-        {"SparkListenerStageCompleted",   on_stage_end   },
-        {"SparkListenerExecutorAdded",    on_executor    },
-        {"SparkListenerExecutorRemoved",  on_executor_end},
-        {"SparkListenerTaskStart",        on_task        },
-        {"SparkListenerTaskEnd",          on_task_end    },
+    static trp_log_take *const take[TRP_LOG_EVENTS] = {
+        [TRP_LOG_APPLICATION] = on_application,
+        [TRP_LOG_JOB] = on_begin,
+        [TRP_LOG_JOB_END] = on_end,
+        [TRP_LOG_STAGE] = on_begin,
+        [TRP_LOG_STAGE_END] = on_end,
+        [TRP_LOG_EXECUTOR] = on_begin,
+        [TRP_LOG_EXECUTOR_END] = on_end,
+        [TRP_LOG_TASK] = on_begin,
+        [TRP_LOG_TASK_END] = on_end,
     };
     struct stat st;
     *ret = (struct trp_log_past){0};
@@ -381,7 +290,8 @@ int trp_log_past_read(const char *file, struct trp_log_past *ret,
         read_last_line(file, st.st_size, ret))
         return 0;
     struct past_reader r = {.past = ret};
-    int rc = trp_event_lines_read(file, kinds, sizeof kinds / sizeof *kinds, &r, NULL);
+    const struct trp_log_reader reader = {.take = take, .context = &r};
+    int rc = trp_log_events_read(file, &reader, 1, NULL);
     put_ends(&r, ret_ends);
     return rc == TRP_ENOMEM || (ret_ends && ret_ends->failed) ? TRP_ENOMEM : 0;
 }

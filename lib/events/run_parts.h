@@ -21,22 +21,8 @@
 
 #include "events/run_record.h"
 
-/* What attempts of tasks have taken and moved, in the order of trp_run_flow_name. */
-enum trp_run_flow {
-    TRP_FLOW_RUN, /* ms in which they ran */
-    TRP_FLOW_CPU, /* ns */
-    TRP_FLOW_IN,  /* bytes, also of all below but records */
-    TRP_FLOW_RECORDS_IN,
-    TRP_FLOW_OUT,
-    TRP_FLOW_RECORDS_OUT,
-    TRP_FLOW_READ,   /* of map outputs … */
-    TRP_FLOW_REMOTE, /* … of these from other hosts */
-    TRP_FLOW_RECORDS_READ,
-    TRP_FLOW_WRITTEN, /* map outputs */
-    TRP_FLOW_RECORDS_WRITTEN,
-    TRP_FLOW_SPILLED,
-    TRP_RUN_FLOWS,
-};
+/* Of each flow up to this one there are sums. */
+enum { TRP_RUN_FLOWS = TRP_FLOW_SPILLED + 1 };
 
 /* Attempts of tasks that have ended. */
 struct trp_run_counts {
@@ -101,12 +87,12 @@ struct trp_run_parts {
 
 /* As trp_run_records_read, which it calls. After a failure there is nothing to free.
  * `also` listens in the same pass; NULL: nobody does. */
-int trp_run_parts_read(const char *file, const struct trp_run_listener *also,
+int trp_run_parts_read(const char *file, const struct trp_log_reader *also,
                        struct trp_run_records *ret_records, struct trp_run_parts *ret,
                        trp_error *err);
 void trp_run_parts_free(struct trp_run_parts *p);
 
 /* "cpu_ns": its name in documents. */
-const char *trp_run_flow_name(enum trp_run_flow f);
+const char *trp_run_flow_name(enum trp_flow f);
 
 #endif

@@ -14,7 +14,7 @@
 #ifndef TRP_EVENTS_RUN_RECORD_H
 #define TRP_EVENTS_RUN_RECORD_H
 
-#include "events/event_lines.h"
+#include "events/log_event.h"
 #include "events/statistics.h"
 
 /* A step of Slurm: an executor, or an attempt of a gang. Times are wall clock, ns. */
@@ -68,13 +68,10 @@ struct trp_run_records {
 /* TRP_EINVAL with FILE:LINE: not an event log, or it has no start of a run. After a
  * failure there is nothing to free. */
 int trp_run_records_read(const char *file, struct trp_run_records *ret, trp_error *err);
-/* Who is handed events as well, when the record has taken them. */
-struct trp_run_listener {
-    const struct trp_event_line_kind *kinds;
-    size_t nkinds;
-    void *context;
-};
-int trp_run_records_read_also(const char *file, const struct trp_run_listener *also,
+enum { TRP_RUN_READERS = 2 };
+/* `also`, at most TRP_RUN_READERS, are handed what the record has taken. They want
+ * nothing that it refuses. */
+int trp_run_records_read_also(const char *file, const struct trp_log_reader *also,
                               size_t nalso, struct trp_run_records *ret,
                               trp_error *err);
 void trp_run_records_free(struct trp_run_records *r);

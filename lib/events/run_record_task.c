@@ -8,40 +8,27 @@
 
 #include "events/run_record_state.h"
 
-int trp_record_task_start(struct trp_record_reader *r, const json_t *event)
+int trp_record_task_start(void *reader, const struct trp_log_event *e)
 {
-    const json_t *info = json_object_get(event, "Task Info");
-    trp_stage_id stage;
-    trp_executor_id e;
-    if (!trp_record_stage_id(json_object_get(event, "Stage ID"), &stage) ||
-        !trp_record_executor(json_object_get(info, "Executor ID"), &e.n))
+    struct trp_record_reader *r = reader;
+    if (!trp_record_is_stage(e) || !trp_record_is_executor(e))
         return TRP_EINVAL;
-    trp_statistics_task_started(&r->now->statistics, stage, e,
-                                trp_record_at(r, info, "Launch Time"));
+    trp_statistics_task_started(&r->now->statistics, (trp_stage_id){e->stage},
+                                (trp_executor_id){e->executor}, e->at);
     return 0;
 }
 
-static enum trp_end_status status_of(const json_t *reason)
+static enum trp_end_status status_of(const struct trp_log_event *e)
 {
-    const char *word = json_string_value(json_object_get(reason, "Reason"));
-    const char *own = json_string_value(json_object_get(reason, "Troupe Status"));
-    if (word && strcmp(word, "Success") == 0)
+    const char *word = e->end ? e->end : "";
+    if (strcmp(word, "Success") == 0)
         return TRP_END_SUCCESS;
-    for (int i = TRP_END_SUCCESS + 1; own && i <= TRP_END_OUTPUT; i++)
-        if (strcmp(own, trp_end_status_name(i)) == 0)
+    for (int i = TRP_END_SUCCESS + 1; e->status && i <= TRP_END_OUTPUT; i++)
+        if (strcmp(e->status, trp_end_status_name(i)) == 0)
             return i;
-    if (word && strcmp(word, "TaskKilled") == 0)
+    if (strcmp(word, "TaskKilled") == 0)
         return TRP_END_KILLED;
-    return word && strcmp(word, "ExecutorLostFailure") == 0 ? TRP_END_LOST
-                                                            : TRP_END_EXIT;
-}
-
-/* Where the log has none of our own time: launch to end. */
-static int64_t ran_ns(const json_t *event, int64_t launched, int64_t ended)
-{
-    const json_t *exact = json_object_get(event, "Troupe Run Time ns");
-    int64_t ns = json_is_integer(exact) ? json_integer_value(exact) : ended - launched;
-    return ns > 0 ? ns : 0;
+    return strcmp(word, "ExecutorLostFailure") == 0 ? TRP_END_LOST : TRP_END_EXIT;
 }
 
 static void add_use(struct trp_run_step *s, double cpu, int64_t peak_kib)
@@ -53,12 +40,11 @@ static void add_use(struct trp_run_step *s, double cpu, int64_t peak_kib)
 
 /* A gang that never ran has no step. */
 static int end_gang(struct trp_record_reader *r, const struct trp_event_task *t,
-                    const json_t *reason)
+                    const char *why)
 {
     struct trp_run_step *s =
         trp_record_step(r, true, trp_attempt_number(t->verdict->task_end.attempt));
     enum trp_end_status status = t->verdict->task_end.status;
-    const char *why = json_string_value(json_object_get(reason, "Troupe Reason"));
     if (!s)
         return 0;
     if (t->profile) {
@@ -73,81 +59,63 @@ static int end_gang(struct trp_record_reader *r, const struct trp_event_task *t,
     return s->failed && !s->end ? TRP_ENOMEM : 0;
 }
 
-static uint64_t bytes_of(const json_t *of, const char *field)
-{
-    json_int_t n = json_integer_value(json_object_get(of, field));
-    return n > 0 ? (uint64_t)n : 0;
-}
-
 /* What the summary has of it. */
-static struct trp_end_data data_of(const json_t *use)
+static void add_data(struct trp_stage_statistics *s, const struct trp_log_event *e)
 {
-    const json_t *cache = json_object_get(use, "Troupe Cache");
-    const json_t *read = json_object_get(use, "Shuffle Read Metrics"),
-                 *write = json_object_get(use, "Shuffle Write Metrics");
-    return (struct trp_end_data){
-        .local_bytes = bytes_of(read, "Local Bytes Read"),
-        .remote_bytes = bytes_of(read, "Remote Bytes Read"),
-        .written_bytes = bytes_of(write, "Shuffle Bytes Written"),
-        .spilled_bytes = bytes_of(use, "Disk Bytes Spilled"),
-        .read_records = bytes_of(read, "Total Records Read"),
-        .written_records = bytes_of(write, "Shuffle Records Written"),
-        .cache_hits = bytes_of(cache, "Hits"),
-        .cache_misses = bytes_of(cache, "Misses"),
-        .cache_bytes = bytes_of(cache, "Bytes Read"),
-        .kept_memory = bytes_of(cache, "Memory Bytes Kept"),
-        .kept_disk = bytes_of(cache, "Disk Bytes Kept"),
+    const uint64_t *v = e->flow;
+    const struct trp_data_bytes data = {
+        .read = v[TRP_FLOW_READ],
+        .remote = v[TRP_FLOW_REMOTE],
+        .written = v[TRP_FLOW_WRITTEN],
+        .spilled = v[TRP_FLOW_SPILLED],
+        .records_read = v[TRP_FLOW_RECORDS_READ],
+        .records_written = v[TRP_FLOW_RECORDS_WRITTEN],
+        .hits = v[TRP_FLOW_HITS],
+        .misses = v[TRP_FLOW_MISSES],
+        .cached = v[TRP_FLOW_CACHED],
+        .kept_memory = v[TRP_FLOW_KEPT_MEMORY],
+        .kept_disk = v[TRP_FLOW_KEPT_DISK],
     };
+    trp_data_bytes_add(&s->data, &data);
 }
 
-int trp_record_task_end(struct trp_record_reader *r, const json_t *event)
+int trp_record_task_end(void *reader, const struct trp_log_event *e)
 {
-    const json_t *info = json_object_get(event, "Task Info");
-    const json_t *reason = json_object_get(event, "Task End Reason");
-    const json_t *use = json_object_get(event, "Task Metrics");
-    uint32_t number = 0, ranks = 0;
-    trp_stage_id stage;
-    trp_executor_id e;
-    if (!trp_record_stage_id(json_object_get(event, "Stage ID"), &stage) ||
-        !trp_record_executor(json_object_get(info, "Executor ID"), &e.n) ||
-        !trp_record_id(json_object_get(info, "Task ID"), TRP_NONE, &number) ||
-        !json_is_object(reason))
+    struct trp_record_reader *r = reader;
+    bool gang = e->executor == TRP_LOG_DRIVER;
+    if (!trp_record_is_stage(e) || !trp_record_is_executor(e) ||
+        e->task_id == TRP_NONE || !json_is_object(e->reason_json))
         return TRP_EINVAL;
-    struct trp_stage_statistics *s = trp_statistics_stage(&r->now->statistics, stage);
+    struct trp_stage_statistics *s =
+        trp_statistics_stage(&r->now->statistics, (trp_stage_id){e->stage});
     if (!s)
         return TRP_ENOMEM;
-    trp_record_id(json_object_get(event, "Troupe Ranks"), TRP_NONE, &ranks);
-    enum trp_end_status status = status_of(reason);
-    const json_t *counted = json_object_get(reason, "Troupe Counted");
+    enum trp_end_status status = status_of(e);
     const struct trp_action verdict = {
         .kind = TRP_ACTION_TASK_END,
-        .task_end = {.stage = stage,
-                     .executor = e,
-                     .attempt = {(uint64_t)number << 32},
+        .task_end = {.stage = {e->stage},
+                     .executor = {e->executor},
+                     .attempt = {(uint64_t)e->task_id << 32},
                      .status = status,
-                     .counted =
-                         counted ? json_is_true(counted) : status != TRP_END_SUCCESS}
+                     .counted = e->counted ? json_is_true(e->counted)
+                                           : status != TRP_END_SUCCESS}
     };
-    int64_t launched = trp_event_ms(json_object_get(info, "Launch Time"));
-    int64_t ended = trp_record_at(r, info, "Finish Time");
-    const struct trp_end end = {
-        .duration_ns = ran_ns(event, launched, ended),
-        .cpu_ns = json_integer_value(json_object_get(use, "Executor CPU Time")),
-        .peak_kib =
-            json_integer_value(json_object_get(use, "Peak Execution Memory")) / 1024,
-        .has_data = true,
-        .data = data_of(use)};
+    const struct trp_end end = {.duration_ns = e->ran_ns > 0 ? e->ran_ns : 0,
+                                .cpu_ns = (int64_t)e->flow[TRP_FLOW_CPU],
+                                .peak_kib = (int64_t)e->flow[TRP_FLOW_PEAK] / 1024};
     const struct trp_event_task t = {.verdict = &verdict,
                                      .end = &end,
-                                     .launched = launched,
-                                     .ended = ended,
+                                     .launched = e->launched,
+                                     .ended = e->at,
                                      .profile = trp_record_profile(r, s->profile),
-                                     .ranks = ranks};
+                                     .ranks = e->ranks};
     int rc = trp_statistics_task_ended(&r->now->statistics, s, &t);
-    if (rc == 0 && e.n == TRP_NONE)
-        rc = end_gang(r, &t, reason);
+    if (status != TRP_END_RECALLED)
+        add_data(s, e);
+    if (rc == 0 && gang)
+        rc = end_gang(r, &t, e->end_reason);
     struct trp_run_step *step =
-        trp_record_step(r, e.n == TRP_NONE, e.n == TRP_NONE ? number : e.n);
+        trp_record_step(r, gang, gang ? e->task_id : e->executor);
     if (step)
         add_use(step, (double)end.cpu_ns * 1e-9, end.peak_kib);
     return rc;
@@ -186,76 +154,47 @@ static int add_times(struct trp_durations *d, const json_t *of, uint64_t n)
     return rc == 0 ? trp_durations_add_many(d, greatest, n - done) : rc;
 }
 
-static double number(const json_t *event, const char *field)
-{
-    return json_number_value(json_object_get(event, field));
-}
-
-/* Of tasks; more than there can be are none. */
-static uint64_t tasks(const json_t *event, const char *field)
-{
-    json_int_t n = json_integer_value(json_object_get(event, field));
-    return n > 0 && n < UINT32_MAX ? (uint64_t)n : 0;
-}
-
 /* What they used of their executors. */
-static int share_out(struct trp_record_reader *r, const json_t *event,
+static int share_out(struct trp_record_reader *r, const struct trp_log_event *e,
                      const struct trp_stage_statistics *stage)
 {
-    json_t *shares = json_object_get(event, "Executors"), *share;
-    double all = number(event, "Executor Run Time");
-    const char *id;
-    json_object_foreach(shares, id, share) {
-        json_t *text = json_string(id);
-        uint32_t e;
-        bool ok = trp_record_executor(text, &e);
-        json_decref(text);
-        if (!ok)
+    json_t *share;
+    double all = (double)e->flow[TRP_FLOW_RUN], cpu = (double)e->flow[TRP_FLOW_CPU];
+    int64_t peak = (int64_t)e->flow[TRP_FLOW_PEAK];
+    const char *name;
+    json_object_foreach(e->executors, name, share) {
+        const struct trp_log_event x = {.executor = trp_log_executor(name)};
+        double ran = json_number_value(json_object_get(share, "Run Time"));
+        if (!trp_record_is_executor(&x))
             return TRP_EINVAL;
-        struct trp_run_step *s = e == TRP_NONE ? NULL : trp_record_step(r, false, e);
-        if (trp_statistics_ran_on(&r->now->statistics, stage->stage,
-                                  (trp_executor_id){e},
-                                  trp_record_profile(r, stage->profile),
-                                  number(share, "Run Time") * 1e-3) < 0)
+        struct trp_run_step *s =
+            x.executor == TRP_LOG_DRIVER ? NULL : trp_record_step(r, false, x.executor);
+        if (trp_statistics_ran_on(
+                &r->now->statistics, stage->stage, (trp_executor_id){x.executor},
+                trp_record_profile(r, stage->profile), ran * 1e-3) < 0)
             return TRP_ENOMEM;
-        double part = all > 0 ? number(share, "Run Time") / all : 0;
         if (s)
-            add_use(
-                s, part * number(event, "Executor CPU Time") * 1e-9,
-                json_integer_value(json_object_get(event, "Peak Execution Memory")) /
-                    1024);
+            add_use(s, (all > 0 ? ran / all : 0) * cpu * 1e-9, peak / 1024);
     }
     return 0;
 }
 
-int trp_record_summary(struct trp_record_reader *r, const json_t *event)
+int trp_record_summary(void *reader, const struct trp_log_event *e)
 {
+    struct trp_record_reader *r = reader;
     struct trp_statistics *all = &r->now->statistics;
-    trp_stage_id stage;
-    if (!trp_record_stage_id(json_object_get(event, "Stage ID"), &stage))
+    if (!trp_record_is_stage(e))
         return TRP_EINVAL;
-    struct trp_stage_statistics *s = trp_statistics_stage(all, stage);
+    struct trp_stage_statistics *s =
+        trp_statistics_stage(all, (trp_stage_id){e->stage});
     if (!s)
         return TRP_ENOMEM;
-    uint64_t succeeded = tasks(event, "Succeeded");
-    trp_record_at(r, event, "Timestamp");
-    s->attempts += succeeded + tasks(event, "Killed");
-    s->cpu += number(event, "Executor CPU Time") * 1e-9;
-    s->data.read += bytes_of(event, "Shuffle Bytes Read");
-    s->data.remote += bytes_of(event, "Shuffle Remote Bytes Read");
-    s->data.written += bytes_of(event, "Shuffle Bytes Written");
-    s->data.spilled += bytes_of(event, "Disk Bytes Spilled");
-    s->data.records_read += bytes_of(event, "Shuffle Records Read");
-    s->data.records_written += bytes_of(event, "Shuffle Records Written");
-    s->data.hits += bytes_of(event, "Cache Hits");
-    s->data.misses += bytes_of(event, "Cache Misses");
-    s->data.cached += bytes_of(event, "Cache Bytes Read");
-    s->data.kept_memory += bytes_of(event, "Memory Bytes Kept");
-    s->data.kept_disk += bytes_of(event, "Disk Bytes Kept");
+    s->attempts += (uint64_t)e->succeeded + e->killed;
+    s->cpu += (double)e->flow[TRP_FLOW_CPU] * 1e-9;
+    add_data(s, e);
     int rc = trp_statistics_used(all, s, trp_record_profile(r, s->profile),
-                                 number(event, "Executor Run Time") * 1e-3);
+                                 (double)e->flow[TRP_FLOW_RUN] * 1e-3);
     if (rc == 0)
-        rc = add_times(&s->durations, json_object_get(event, "Run Time Quantiles ns"),
-                       succeeded);
-    return rc == 0 ? share_out(r, event, s) : rc;
+        rc = add_times(&s->durations, e->quantiles, e->succeeded);
+    return rc == 0 ? share_out(r, e, s) : rc;
 }

@@ -13,11 +13,11 @@
 #include <uthash.h>
 
 #include "core/engine.h"
-#include "events/event_lines.h"
+#include "events/log_event.h"
 
 /* A stage's number in the log, in one of its starts. */
 struct known {
-    int64_t id;
+    uint32_t id;
     char *name;
     json_t *stage; /* borrowed; NULL: it was not asked for */
     UT_hash_handle hh;
@@ -38,15 +38,14 @@ struct reader {
     struct again *again;
 };
 
-static const char *text_of(const json_t *of, const char *key)
+static const char *or_empty(const char *text)
 {
-    const char *text = json_string_value(json_object_get(of, key));
     return text ? text : "";
 }
 
-static int64_t int_of(const json_t *of, const char *key)
+static int64_t ms(int64_t ns)
 {
-    return json_integer_value(json_object_get(of, key));
+    return ns / 1000000;
 }
 
 /* ---- stages ---- */
@@ -63,18 +62,22 @@ static json_t *stage_named(const struct reader *r, const char *name)
     return s && json_object_set_new(r->stages, name, s) == 0 ? s : NULL;
 }
 
-/* A start counts its stages anew, in numbers that were not there before. */
-static struct known *know(struct reader *r, const json_t *info)
+static struct known *find_known(const struct reader *r, uint32_t id)
 {
-    const char *name = json_string_value(json_object_get(info, "Stage Name"));
-    int64_t id = int_of(info, "Stage ID");
     struct known *k = NULL;
     HASH_FIND(hh, r->known, &id, sizeof id, k);
-    if (k || !name || !(k = calloc(1, sizeof *k)))
+    return k;
+}
+
+/* A start counts its stages anew, in numbers that were not there before. */
+static struct known *know(struct reader *r, const struct trp_log_event *e)
+{
+    struct known *k = find_known(r, e->stage);
+    if (k || !e->stage_name || !(k = calloc(1, sizeof *k)))
         return k;
-    k->id = id;
-    k->name = strdup(name);
-    k->stage = k->name ? stage_named(r, name) : NULL;
+    k->id = e->stage;
+    k->name = strdup(e->stage_name);
+    k->stage = k->name ? stage_named(r, e->stage_name) : NULL;
     if (k->name)
         HASH_ADD(hh, r->known, id, sizeof k->id, k);
     if (k->name && k->hh.tbl)
@@ -84,11 +87,9 @@ static struct known *know(struct reader *r, const json_t *info)
     return NULL;
 }
 
-static json_t *stage_of(const struct reader *r, const json_t *event)
+static json_t *stage_of(const struct reader *r, const struct trp_log_event *e)
 {
-    int64_t id = int_of(event, "Stage ID");
-    struct known *k = NULL;
-    HASH_FIND(hh, r->known, &id, sizeof id, k);
+    const struct known *k = find_known(r, e->stage);
     return k ? k->stage : NULL;
 }
 
@@ -97,34 +98,31 @@ static void set_int(json_t *s, const char *key, int64_t v)
     json_object_set_new(s, key, json_integer(v));
 }
 
-static int on_job_start(void *context, const json_t *event)
+static int on_job_start(void *context, const struct trp_log_event *e)
 {
-    struct reader *r = context;
-    const json_t *infos = json_object_get(event, "Stage Infos"), *info;
-    size_t i;
-    json_array_foreach(infos, i, info) {
-        const struct known *k = know(r, info);
+    struct trp_log_event stage;
+    for (size_t i = 0; i < json_array_size(e->stage_infos); i++) {
+        trp_log_stage_of(json_array_get(e->stage_infos, i), &stage);
+        const struct known *k = know(context, &stage);
         if (!k)
             return TRP_ENOMEM;
         if (k->stage) {
-            set_int(k->stage, "tasks", int_of(info, "Number of Tasks"));
+            set_int(k->stage, "tasks", stage.ntasks);
             json_object_set_new(k->stage, "state", json_string("waiting"));
         }
     }
     return 0;
 }
 
-static int on_stage_submitted(void *context, const json_t *event)
+static int on_stage_submitted(void *context, const struct trp_log_event *e)
 {
-    struct reader *r = context;
-    const json_t *info = json_object_get(event, "Stage Info");
-    const struct known *k = know(r, info);
+    const struct known *k = know(context, e);
     if (!k)
         return TRP_EINVAL;
     if (!k->stage)
         return 0;
-    set_int(k->stage, "tasks", int_of(info, "Number of Tasks"));
-    set_int(k->stage, "submitted", int_of(info, "Submission Time"));
+    set_int(k->stage, "tasks", e->ntasks);
+    set_int(k->stage, "submitted", ms(e->at));
     json_object_set_new(k->stage, "state", json_string("running"));
     json_object_set_new(k->stage, "first", json_null());
     json_object_set_new(k->stage, "ended", json_null());
@@ -141,33 +139,35 @@ static const char *state_of(const char *why)
     return why ? "failed" : "succeeded";
 }
 
-static int on_stage_completed(void *context, const json_t *event)
+static int on_stage_completed(void *context, const struct trp_log_event *e)
 {
-    const struct reader *r = context;
-    const json_t *info = json_object_get(event, "Stage Info");
-    json_t *s = stage_of(r, info);
-    json_t *why = json_object_get(info, "Failure Reason");
+    json_t *s = stage_of(context, e);
     if (!s)
         return 0;
-    set_int(s, "ended", int_of(info, "Completion Time"));
-    json_object_set_new(s, "state", json_string(state_of(json_string_value(why))));
-    if (why)
-        json_object_set(s, "reason", why);
+    set_int(s, "ended", ms(e->at));
+    json_object_set_new(s, "state", json_string(state_of(e->failure)));
+    if (e->failure)
+        json_object_set_new(s, "reason", json_string(e->failure));
     return 0;
 }
 
-static int on_stage_skipped(void *context, const json_t *event)
+static int on_stage_skipped(void *context, const struct trp_log_event *e)
 {
-    json_t *s = stage_of(context, event);
+    json_t *s = stage_of(context, e);
     if (!s)
         return 0;
-    json_object_set_new(s, "state", json_string(text_of(event, "Outcome")));
-    json_object_set_new(s, "reason", json_string(text_of(event, "Reason")));
-    set_int(s, "ended", int_of(event, "Timestamp"));
+    json_object_set_new(s, "state", json_string(or_empty(e->outcome)));
+    json_object_set_new(s, "reason", json_string(or_empty(e->reason)));
+    set_int(s, "ended", ms(e->at));
     return 0;
 }
 
 /* ---- lists ---- */
+
+static void count(json_t *s, const char *key)
+{
+    set_int(s, key, json_integer_value(json_object_get(s, key)) + 1);
+}
 
 static int add(const struct reader *r, json_t *s, const char *list, json_t *take_one)
 {
@@ -176,7 +176,7 @@ static int add(const struct reader *r, json_t *s, const char *list, json_t *take
         return TRP_ENOMEM;
     if (!r->all && json_array_size(to) >= TRP_STORY_MAX) {
         json_decref(take_one);
-        set_int(s, "left_out", int_of(s, "left_out") + 1);
+        count(s, "left_out");
         return 0;
     }
     return json_array_append_new(to, take_one) == 0 ? 0 : TRP_ENOMEM;
@@ -194,17 +194,17 @@ static struct again *find(struct reader *r, const char *key, bool make)
 }
 
 /* One more task ran there. */
-static int count_place(struct reader *r, json_t *s, const json_t *info)
+static int count_place(struct reader *r, json_t *s, const struct trp_log_event *e)
 {
-    const char *host = text_of(info, "Host"), *id = text_of(info, "Executor ID"),
-               *level = text_of(info, "Locality");
+    const char *host = or_empty(e->host), *id = or_empty(e->executor_name),
+               *level = or_empty(e->level_name);
     struct again *a;
     char key[700];
     snprintf(key, sizeof key, "%p %.300s %.20s %.20s", (void *)s, host, id, level);
     if (!(a = find(r, key, true)))
         return TRP_ENOMEM;
     if (a->place) {
-        set_int(a->place, "tasks", int_of(a->place, "tasks") + 1);
+        count(a->place, "tasks");
         return 0;
     }
     a->place = json_pack("{s:s, s:s, s:s, s:i}", "host", host, "executor", id, "level",
@@ -215,85 +215,70 @@ static int count_place(struct reader *r, json_t *s, const json_t *info)
                : TRP_ENOMEM;
 }
 
-static int on_task_start(void *context, const json_t *event)
+static int on_task_start(void *context, const struct trp_log_event *e)
 {
-    json_t *s = stage_of(context, event);
-    const json_t *info = json_object_get(event, "Task Info");
+    json_t *s = stage_of(context, e);
     if (s && json_is_null(json_object_get(s, "first")))
-        set_int(s, "first", int_of(info, "Launch Time"));
+        set_int(s, "first", ms(e->at));
     return 0;
 }
 
 /* Whether the task was tried before; from now on it was, when `note`. */
-static bool tried_before(struct reader *r, const json_t *event, bool note)
+static bool tried_before(struct reader *r, const struct trp_log_event *e, bool note)
 {
     char key[64];
-    snprintf(key, sizeof key, "%lld/%lld", (long long)int_of(event, "Stage ID"),
-             (long long)int_of(json_object_get(event, "Task Info"), "Index"));
+    snprintf(key, sizeof key, "%u/%u", e->stage, e->task);
     if (find(r, key, false))
         return true;
     return note && !find(r, key, true);
 }
 
-/* What our own status says; an end that only Spark's word tells. */
-static json_t *end_text(const json_t *reason)
-{
-    const char *ours = json_string_value(json_object_get(reason, "Troupe Reason"));
-    const char *word = text_of(reason, "Reason");
-    if (strcmp(word, "Success") == 0)
-        return json_null();
-    return json_string(ours ? ours : word);
-}
-
-static int on_task_end(void *context, const json_t *event)
+static int on_task_end(void *context, const struct trp_log_event *e)
 {
     struct reader *r = context;
-    json_t *s = stage_of(r, event);
-    const json_t *info = json_object_get(event, "Task Info");
-    const json_t *reason = json_object_get(event, "Task End Reason");
-    bool well = strcmp(text_of(reason, "Reason"), "Success") == 0;
-    bool copy = json_is_true(json_object_get(info, "Speculative"));
+    json_t *s = stage_of(r, e);
+    const char *word = or_empty(e->end);
+    bool well = strcmp(word, "Success") == 0;
     if (!s)
         return 0;
-    if (well && count_place(r, s, info) < 0)
+    if (well && count_place(r, s, e) < 0)
         return TRP_ENOMEM;
-    if (!tried_before(r, event, !well) && well && !copy && !int_of(info, "Attempt"))
+    if (!tried_before(r, e, !well) && well && !e->copy && !e->attempt)
         return 0;
+    /* What our own status says; of an end that only Spark's word tells that. */
     return add(r, s, "tries",
-               json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:b, s:I, s:o}", "task",
-                         int_of(info, "Index"), "attempt", int_of(info, "Attempt"),
-                         "stage_attempt", int_of(event, "Stage Attempt ID"), "host",
-                         text_of(info, "Host"), "executor",
-                         text_of(info, "Executor ID"), "level",
-                         text_of(info, "Locality"), "copy", copy, "ran",
-                         int_of(info, "Finish Time") - int_of(info, "Launch Time"),
-                         "end", end_text(reason)));
+               json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:b, s:I, s:s?}", "task",
+                         (json_int_t)e->task, "attempt", (json_int_t)e->attempt,
+                         "stage_attempt", (json_int_t)trp_log_or_0(e->stage_attempt),
+                         "host", or_empty(e->host), "executor",
+                         or_empty(e->executor_name), "level", or_empty(e->level_name),
+                         "copy", e->copy, "ran", ms(e->at) - ms(e->launched), "end",
+                         well            ? NULL
+                         : e->end_reason ? e->end_reason
+                                         : word));
 }
 
-static int on_given_up(void *context, const json_t *event)
+static int on_given_up(void *context, const struct trp_log_event *e)
 {
-    const struct reader *r = context;
-    json_t *s = stage_of(r, event);
+    json_t *s = stage_of(context, e);
     if (!s)
         return 0;
-    return add(r, s, "given_up",
-               json_pack("{s:I, s:I, s:s, s:s}", "task", int_of(event, "Task Index"),
-                         "failures", int_of(event, "Failures"), "reason",
-                         text_of(event, "Reason"), "log", text_of(event, "Log")));
+    return add(context, s, "given_up",
+               json_pack("{s:I, s:I, s:s, s:s}", "task",
+                         (json_int_t)trp_log_or_0(e->lost_task), "failures",
+                         (json_int_t)e->failures, "reason", or_empty(e->reason), "log",
+                         or_empty(e->log)));
 }
 
-static int on_skipped(void *context, const json_t *event)
+static int on_skipped(void *context, const struct trp_log_event *e)
 {
-    const struct reader *r = context;
-    json_t *s = stage_of(r, event);
-    int64_t parent = int_of(event, "Parent Stage ID");
-    struct known *k = NULL;
-    HASH_FIND(hh, r->known, &parent, sizeof parent, k);
+    json_t *s = stage_of(context, e);
+    const struct known *k = find_known(context, e->parent);
     if (!s)
         return 0;
-    return add(r, s, "skipped",
-               json_pack("{s:I, s:s}", "task", int_of(event, "Task Index"), "after",
-                         k ? k->name : ""));
+    return add(context, s, "skipped",
+               json_pack("{s:I, s:s}", "task", (json_int_t)trp_log_or_0(e->lost_task),
+                         "after", k ? k->name : ""));
 }
 
 /* ---- what was told ---- */
@@ -306,11 +291,11 @@ static bool names(const char *text, const char *stage)
            (text[6 + n] == ' ' || text[6 + n] == ':');
 }
 
-static int on_message(void *context, const json_t *event)
+static int on_message(void *context, const struct trp_log_event *e)
 {
     const struct reader *r = context;
-    const char *text = text_of(event, "Text"), *name;
-    bool warns = strcmp(text_of(event, "Level"), "info") != 0;
+    const char *text = or_empty(e->text), *name;
+    bool warns = strcmp(or_empty(e->message_level), "info") != 0;
     json_t *s;
     json_object_foreach(r->stages, name, s) {
         bool waits = json_is_integer(json_object_get(s, "submitted")) &&
@@ -318,9 +303,8 @@ static int on_message(void *context, const json_t *event)
                      json_is_null(json_object_get(s, "ended")) &&
                      strncmp(text, "stage ", 6) != 0;
         if ((names(text, name) || (waits && warns)) &&
-            add(r, s, "told",
-                json_pack("{s:I, s:s}", "at", int_of(event, "Timestamp"), "text",
-                          text)) < 0)
+            add(r, s, "told", json_pack("{s:I, s:s}", "at", ms(e->at), "text", text)) <
+                0)
             return TRP_ENOMEM;
     }
     return 0;
@@ -346,20 +330,20 @@ static void forget(struct reader *r)
 int trp_story_read(const char *file, const char *stage, bool all, json_t **ret,
                    trp_error *err)
 {
-    static const struct trp_event_line_kind kinds[] = {
-        {"SparkListenerJobStart",       on_job_start      },
-        {"SparkListenerStageSubmitted", on_stage_submitted},
-        {"SparkListenerStageCompleted", on_stage_completed},
-        {"TroupeStageSkipped",          on_stage_skipped  },
-        {"SparkListenerTaskStart",      on_task_start     },
-        {"SparkListenerTaskEnd",        on_task_end       },
-        {"TroupeTaskGivenUp",           on_given_up       },
-        {"TroupeTaskSkipped",           on_skipped        },
-        {"TroupeMessage",               on_message        },
+    static trp_log_take *const take[TRP_LOG_EVENTS] = {
+        [TRP_LOG_JOB] = on_job_start,
+        [TRP_LOG_STAGE] = on_stage_submitted,
+        [TRP_LOG_STAGE_END] = on_stage_completed,
+        [TRP_LOG_STAGE_SKIPPED] = on_stage_skipped,
+        [TRP_LOG_TASK] = on_task_start,
+        [TRP_LOG_TASK_END] = on_task_end,
+        [TRP_LOG_TASK_GIVEN_UP] = on_given_up,
+        [TRP_LOG_TASK_SKIPPED] = on_skipped,
+        [TRP_LOG_MESSAGE] = on_message,
     };
     struct reader r = {.only = stage, .all = all, .stages = json_object()};
-    int code = r.stages ? trp_event_lines_read(file, kinds,
-                                               sizeof kinds / sizeof *kinds, &r, err)
+    const struct trp_log_reader reader = {.take = take, .context = &r};
+    int code = r.stages ? trp_log_events_read(file, &reader, 1, err)
                         : trp_error_set(err, TRP_ENOMEM, "out of memory");
     forget(&r);
     if (code < 0)

@@ -10,7 +10,6 @@
 
 #include "core/base/array.h"
 #include "events/page/facts_state.h"
-#include "events/run_record_state.h"
 
 struct trp_page_id {
     uint32_t id, place;
@@ -107,9 +106,9 @@ static struct trp_page_start *now(const struct trp_page_facts *f)
     return &f->starts[f->nstarts - 1];
 }
 
-int64_t trp_page_at(struct trp_page_facts *f, const json_t *event, const char *field)
+int64_t trp_page_note(struct trp_page_facts *f, int64_t ns)
 {
-    int64_t at = trp_event_ms(json_object_get(event, field)) / 1000000;
+    int64_t at = ns / 1000000;
     if (at > now(f)->last)
         now(f)->last = at;
     if (at && !now(f)->at)
@@ -117,13 +116,26 @@ int64_t trp_page_at(struct trp_page_facts *f, const json_t *event, const char *f
     return at;
 }
 
+static int before(void *context, const struct trp_log_event *e)
+{
+    struct trp_page_facts *f = context;
+    if (e->kind != TRP_LOG_START)
+        trp_page_note(f, e->at);
+    return 0;
+}
+
+static int64_t ms(int64_t ns)
+{
+    return ns / 1000000;
+}
+
 /* ---- starts ---- */
 
 /* What the start before has left without an end has none. */
-static int on_log_start(void *context, const json_t *event)
+static int on_log_start(void *context, const struct trp_log_event *e)
 {
     struct trp_page_facts *f = context;
-    (void)event;
+    (void)e;
     if (!TRP_ARRAY_GROW(f->starts, f->nstarts, f->starts_capacity))
         return TRP_ENOMEM;
     f->starts[f->nstarts++] = (struct trp_page_start){.first_stage = f->nstages,
@@ -133,19 +145,6 @@ static int on_log_start(void *context, const json_t *event)
     ids_free(&f->executor_of);
     ids_free(&f->profile_of);
     ids_free(&f->job_of_gang);
-    return 0;
-}
-
-static int on_application_start(void *context, const json_t *event)
-{
-    bool later = json_object_get(event, "Troupe Resumed");
-    trp_page_at(context, event, later ? "Troupe Resumed" : "Timestamp");
-    return 0;
-}
-
-static int on_time(void *context, const json_t *event)
-{
-    trp_page_at(context, event, "Timestamp");
     return 0;
 }
 
@@ -164,25 +163,17 @@ static uint32_t device_place(struct trp_page_facts *f, const char *name)
 
 static double amount(const json_t *requests, const char *name)
 {
-    const json_t *r = json_object_get(requests, name);
-    const json_t *ours = json_object_get(r, "Troupe Amount");
-    return json_number_value(ours ? ours : json_object_get(r, "Amount"));
+    return trp_log_amount(json_object_get(requests, name));
 }
 
-/* Those that are neither cores nor memory. */
 static void take_devices(struct trp_page_facts *f, json_t *requests, double *ret)
 {
-    static const char *const others[] = {"memory",         "memoryOverhead", "offHeap",
-                                         "pyspark.memory", "cores",          "cpus"};
     const char *name;
     json_t *request;
     json_object_foreach(requests, name, request) {
-        bool device = true;
-        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-            device &= strcmp(name, others[i]) != 0;
-        uint32_t at = device ? device_place(f, name) : TRP_NONE;
+        uint32_t at = trp_log_is_device(name) ? device_place(f, name) : TRP_NONE;
         if (at != TRP_NONE)
-            ret[at] = amount(requests, name);
+            ret[at] = trp_log_amount(request);
     }
 }
 
@@ -205,106 +196,91 @@ static bool same_profile(const struct trp_page_profile *a,
     return same;
 }
 
-static int on_profile(void *context, const json_t *event)
+static int on_profile(void *context, const struct trp_log_event *e)
 {
     struct trp_page_facts *f = context;
-    json_t *executor = json_object_get(event, "Executor Resource Requests");
-    json_t *task = json_object_get(event, "Task Resource Requests");
-    const char *name = json_string_value(json_object_get(event, "Troupe Profile Name"));
-    uint32_t id = (uint32_t)json_integer_value(
-                 json_object_get(event, "Resource Profile Id")),
-             slots = 0, place;
+    json_t *executor = e->executor_requests, *task = e->task_requests;
+    uint32_t place;
     struct trp_page_profile p = {.task_cpus = amount(task, "cpus"),
                                  .cores = amount(executor, "cores")};
     p.memory_mib = amount(executor, "memory") + amount(executor, "memoryOverhead") +
                    amount(executor, "offHeap") + amount(executor, "pyspark.memory");
     if (json_object_size(executor) == 0)
         inherit(f, &p);
-    if (name)
-        snprintf(p.name, sizeof p.name, "%s", name);
-    else
-        snprintf(p.name, sizeof p.name, "%u", id);
-    trp_record_id(json_object_get(event, "Troupe Slots"), TRP_NONE, &slots);
-    p.slots = slots ? slots : p.task_cpus > 0 ? (uint32_t)(p.cores / p.task_cpus) : 1;
+    trp_log_profile_name(e, p.name, sizeof p.name);
+    p.slots = e->slots          ? e->slots
+              : p.task_cpus > 0 ? (uint32_t)(p.cores / p.task_cpus)
+                                : 1;
     p.slots = p.slots ? p.slots : 1;
     take_devices(f, executor, p.devices);
     take_devices(f, task, p.per_task);
     /* A start tells anew what others had. */
     for (place = 0; place < f->nprofiles; place++)
         if (same_profile(&f->profiles[place], &p))
-            return trp_page_id_set(&f->profile_of, id, place);
+            return trp_page_id_set(&f->profile_of, e->profile, place);
     if (!TRP_ARRAY_GROW(f->profiles, f->nprofiles, f->profiles_capacity))
         return TRP_ENOMEM;
     f->profiles[f->nprofiles++] = p;
-    return trp_page_id_set(&f->profile_of, id, place);
+    return trp_page_id_set(&f->profile_of, e->profile, place);
 }
 
-static uint32_t profile_in(const struct trp_page_facts *f, const json_t *of)
+static uint32_t profile_place(const struct trp_page_facts *f,
+                              const struct trp_log_event *e)
 {
-    uint32_t id;
-    return trp_record_id(json_object_get(of, "Resource Profile Id"), TRP_NONE, &id)
-               ? trp_page_id_get(f->profile_of, id)
-               : TRP_NONE;
+    return trp_page_id_get(f->profile_of, e->profile);
 }
 
 /* ---- stages ---- */
 
 /* Those of its first description: a stage's do not change. */
-static bool take_parents(struct trp_page_stage *s, const json_t *info)
+static bool take_parents(struct trp_page_stage *s, const json_t *ids)
 {
-    const json_t *ids = json_object_get(info, "Parent IDs");
     size_t n = json_array_size(ids);
     s->parents = n ? calloc(n, sizeof *s->parents) : NULL;
-    for (size_t i = 0; s->parents && i < n; i++)
-        if (trp_record_stage_id(json_array_get(ids, i), &s->parents[s->nparents]))
-            s->nparents++;
+    for (size_t i = 0; s->parents && i < n; i++) {
+        trp_stage_id id = {trp_log_id(json_array_get(ids, i))};
+        if (id.n != TRP_NONE)
+            s->parents[s->nparents++] = id;
+    }
     return !n || s->parents;
 }
 
-/* Makes a stage known by Spark's StageInfo, in its start; TRP_NONE: it is none. */
-static uint32_t know_stage(struct trp_page_facts *f, const json_t *info)
+/* Makes a stage known, in its start; TRP_NONE: out of memory. */
+static uint32_t know_stage(struct trp_page_facts *f, const struct trp_log_event *e)
 {
-    const char *name = json_string_value(json_object_get(info, "Stage Name"));
-    trp_stage_id id;
-    if (!trp_record_stage_id(json_object_get(info, "Stage ID"), &id) || !name)
-        return TRP_NONE;
-    uint32_t place = trp_page_id_get(f->stage_of, id.n);
+    uint32_t place = trp_page_stage_of(f, e);
     if (place == TRP_NONE) {
-        char *copy = strdup(name);
+        char *copy = strdup(e->stage_name);
         if (!copy || !TRP_ARRAY_GROW(f->stages, f->nstages, f->stages_capacity) ||
-            trp_page_id_set(&f->stage_of, id.n, f->nstages) < 0) {
+            trp_page_id_set(&f->stage_of, e->stage, f->nstages) < 0) {
             free(copy);
             return TRP_NONE;
         }
         place = f->nstages++;
-        f->stages[place] =
-            (struct trp_page_stage){.start = f->nstarts - 1, .id = id, .name = copy};
-        if (!take_parents(&f->stages[place], info))
+        f->stages[place] = (struct trp_page_stage){
+            .start = f->nstarts - 1, .id = {e->stage}, .name = copy};
+        if (!take_parents(&f->stages[place], e->parents))
             return TRP_NONE;
     }
-    f->stages[place].profile = profile_in(f, info);
-    trp_record_id(json_object_get(info, "Number of Tasks"), TRP_NONE,
-                  &f->stages[place].ntasks);
+    f->stages[place].profile = profile_place(f, e);
+    f->stages[place].ntasks = e->ntasks;
     return place;
 }
 
-uint32_t trp_page_stage_in(const struct trp_page_facts *f, const json_t *event)
+uint32_t trp_page_stage_of(const struct trp_page_facts *f,
+                           const struct trp_log_event *e)
 {
-    trp_stage_id id;
-    return trp_record_stage_id(json_object_get(event, "Stage ID"), &id)
-               ? trp_page_id_get(f->stage_of, id.n)
-               : TRP_NONE;
+    return trp_page_id_get(f->stage_of, e->stage);
 }
 
-static int on_job_start(void *context, const json_t *event)
+static int on_job_start(void *context, const struct trp_log_event *e)
 {
-    struct trp_page_facts *f = context;
-    const json_t *infos = json_object_get(event, "Stage Infos"), *info;
-    size_t i;
-    trp_page_at(f, event, "Submission Time");
-    json_array_foreach(infos, i, info)
-        if (know_stage(f, info) == TRP_NONE)
+    struct trp_log_event stage;
+    for (size_t i = 0; i < json_array_size(e->stage_infos); i++) {
+        trp_log_stage_of(json_array_get(e->stage_infos, i), &stage);
+        if (know_stage(context, &stage) == TRP_NONE)
             return TRP_ENOMEM;
+    }
     return 0;
 }
 
@@ -324,36 +300,31 @@ static int note_reason(struct trp_page_facts *f, uint32_t stage, enum trp_wait w
     return 0;
 }
 
-static int on_stage_submitted(void *context, const json_t *event)
+static int on_stage_submitted(void *context, const struct trp_log_event *e)
 {
     struct trp_page_facts *f = context;
-    const json_t *info = json_object_get(event, "Stage Info");
-    uint32_t place = know_stage(f, info);
-    int64_t at = trp_page_at(f, info, "Submission Time");
+    uint32_t place = know_stage(f, e);
     if (place == TRP_NONE)
         return TRP_ENOMEM;
     if (!f->stages[place].submitted)
-        f->stages[place].submitted = at;
+        f->stages[place].submitted = ms(e->at);
     f->stages[place].ended = 0;
-    return note_reason(f, place, TRP_WAIT_NOTHING, at);
+    return note_reason(f, place, TRP_WAIT_NOTHING, ms(e->at));
 }
 
-static int on_stage_completed(void *context, const json_t *event)
+static int on_stage_completed(void *context, const struct trp_log_event *e)
 {
     struct trp_page_facts *f = context;
-    const json_t *info = json_object_get(event, "Stage Info");
-    int64_t at = trp_page_at(f, info, "Completion Time");
-    uint32_t place = trp_page_stage_in(f, info);
+    uint32_t place = trp_page_stage_of(f, e);
     if (place != TRP_NONE)
-        f->stages[place].ended = at;
+        f->stages[place].ended = ms(e->at);
     return 0;
 }
 
-static int on_task_skipped(void *context, const json_t *event)
+static int on_task_skipped(void *context, const struct trp_log_event *e)
 {
     struct trp_page_facts *f = context;
-    uint32_t place = trp_page_stage_in(f, event);
-    trp_page_at(f, event, "Timestamp");
+    uint32_t place = trp_page_stage_of(f, e);
     if (place != TRP_NONE)
         f->stages[place].skipped++;
     return 0;
@@ -361,19 +332,18 @@ static int on_task_skipped(void *context, const json_t *event)
 
 /* ---- executors and jobs ---- */
 
-static struct trp_page_executor *executor(struct trp_page_facts *f, const json_t *event)
+/* NULL: out of memory, or it has no number. */
+static struct trp_page_executor *executor(struct trp_page_facts *f,
+                                          const struct trp_log_event *e)
 {
-    uint32_t id;
-    if (!trp_record_executor(json_object_get(event, "Executor ID"), &id) ||
-        id == TRP_NONE)
-        return NULL;
-    uint32_t place = trp_page_id_get(f->executor_of, id);
+    uint32_t place = trp_page_id_get(f->executor_of, e->executor);
     if (place != TRP_NONE)
         return &f->executors[place];
-    if (!TRP_ARRAY_GROW(f->executors, f->nexecutors, f->executors_capacity) ||
-        trp_page_id_set(&f->executor_of, id, f->nexecutors) < 0)
+    if (e->executor >= TRP_LOG_NOBODY ||
+        !TRP_ARRAY_GROW(f->executors, f->nexecutors, f->executors_capacity) ||
+        trp_page_id_set(&f->executor_of, e->executor, f->nexecutors) < 0)
         return NULL;
-    f->executors[f->nexecutors] = (struct trp_page_executor){.id = id,
+    f->executors[f->nexecutors] = (struct trp_page_executor){.id = e->executor,
                                                              .start = f->nstarts - 1,
                                                              .host = TRP_NONE,
                                                              .profile = TRP_NONE,
@@ -395,174 +365,151 @@ static int begin_span(struct trp_page_facts *f, struct trp_page_executor *x,
     return 0;
 }
 
-static int on_executor_added(void *context, const json_t *event)
+static int on_executor_added(void *context, const struct trp_log_event *e)
 {
     struct trp_page_facts *f = context;
-    const json_t *info = json_object_get(event, "Executor Info");
-    const char *host = json_string_value(json_object_get(info, "Host"));
-    struct trp_page_executor *x = executor(f, event);
+    struct trp_page_executor *x = executor(f, e);
     if (!x)
         return TRP_ENOMEM;
-    x->came = trp_page_at(f, event, "Timestamp");
-    x->asked = trp_event_ms(json_object_get(info, "Request Time")) / 1000000;
+    x->came = ms(e->at);
+    x->asked = ms(e->requested);
     if (!x->asked || x->asked > x->came)
         x->asked = x->came;
-    x->cores = json_number_value(json_object_get(info, "Total Cores"));
-    x->profile = profile_in(f, info);
-    x->host = host_place(f, host ? host : "?");
+    x->cores = (double)e->cores;
+    x->profile = profile_place(f, e);
+    x->host = host_place(f, e->host ? e->host : "?");
     return x->host == TRP_NONE ? TRP_ENOMEM : begin_span(f, x, x->profile, x->came);
 }
 
-static int on_executor_relabelled(void *context, const json_t *event)
+static int on_executor_relabelled(void *context, const struct trp_log_event *e)
 {
-    struct trp_page_facts *f = context;
-    struct trp_page_executor *x = executor(f, event);
-    int64_t at = trp_page_at(f, event, "Timestamp");
-    return x ? begin_span(f, x, profile_in(f, event), at) : TRP_ENOMEM;
+    struct trp_page_executor *x = executor(context, e);
+    return x ? begin_span(context, x, profile_place(context, e), ms(e->at))
+             : TRP_ENOMEM;
 }
 
-static int on_executor_removed(void *context, const json_t *event)
+static int on_executor_removed(void *context, const struct trp_log_event *e)
 {
     struct trp_page_facts *f = context;
-    const char *why = json_string_value(json_object_get(event, "Removed Reason"));
-    struct trp_page_executor *x = executor(f, event);
+    struct trp_page_executor *x = executor(f, e);
     if (!x)
         return TRP_ENOMEM;
-    x->gone = trp_page_at(f, event, "Timestamp");
+    x->gone = ms(e->at);
     if (x->span != TRP_NONE)
         f->spans[x->span].to = x->gone;
     free(x->why);
-    x->why = why && strcmp(why, "released") != 0 ? strdup(why) : NULL;
+    x->why =
+        e->removed && strcmp(e->removed, "released") != 0 ? strdup(e->removed) : NULL;
     return 0;
 }
 
-static int on_executor_asked(void *context, const json_t *event)
+static int on_executor_asked(void *context, const struct trp_log_event *e)
 {
-    struct trp_page_facts *f = context;
-    struct trp_page_executor *x = executor(f, event);
+    struct trp_page_executor *x = executor(context, e);
     if (!x)
         return TRP_ENOMEM;
-    x->asked = trp_page_at(f, event, "Timestamp");
-    x->profile = profile_in(f, event);
+    x->asked = ms(e->at);
+    x->profile = profile_place(context, e);
     return 0;
 }
 
-static int on_executor_dropped(void *context, const json_t *event)
+static int on_executor_dropped(void *context, const struct trp_log_event *e)
 {
-    struct trp_page_facts *f = context;
-    struct trp_page_executor *x = executor(f, event);
+    struct trp_page_executor *x = executor(context, e);
     if (!x)
         return TRP_ENOMEM;
-    x->gone = trp_page_at(f, event, "Timestamp");
+    x->gone = ms(e->at);
     return 0;
 }
 
-static struct trp_page_job *job(struct trp_page_facts *f, const json_t *event)
+static struct trp_page_job *job(struct trp_page_facts *f, const struct trp_log_event *e)
 {
-    uint32_t id;
-    if (!trp_record_id(json_object_get(event, "Job ID"), TRP_NONE, &id))
-        return NULL;
     for (uint32_t i = f->njobs; i-- > 0;)
-        if (f->jobs[i].id == id && f->jobs[i].start == f->nstarts - 1)
+        if (f->jobs[i].id == e->job && f->jobs[i].start == f->nstarts - 1)
             return &f->jobs[i];
     if (!TRP_ARRAY_GROW(f->jobs, f->njobs, f->jobs_capacity))
         return NULL;
-    f->jobs[f->njobs] =
-        (struct trp_page_job){.id = id, .start = f->nstarts - 1, .profile = TRP_NONE};
+    f->jobs[f->njobs] = (struct trp_page_job){
+        .id = e->job, .start = f->nstarts - 1, .profile = TRP_NONE};
     return &f->jobs[f->njobs++];
 }
 
-static int on_slurm_queued(void *context, const json_t *event)
+static int on_slurm_queued(void *context, const struct trp_log_event *e)
 {
-    struct trp_page_facts *f = context;
-    struct trp_page_job *j = job(f, event);
+    struct trp_page_job *j = job(context, e);
     if (!j)
         return TRP_ENOMEM;
     j->additional = true;
-    j->profile = profile_in(f, event);
-    j->queued = trp_page_at(f, event, "Timestamp");
-    j->asked = trp_page_at(f, event, "Submission Time");
+    j->profile = profile_place(context, e);
+    j->queued = ms(e->at);
+    j->asked = trp_page_note(context, e->submitted);
     return 0;
 }
 
-static int on_slurm_job(void *context, const json_t *event)
+static int on_slurm_job(void *context, const struct trp_log_event *e)
 {
-    struct trp_page_facts *f = context;
-    struct trp_page_job *j = job(f, event);
+    struct trp_page_job *j = job(context, e);
     if (!j)
         return TRP_ENOMEM;
-    int64_t told = trp_page_at(f, event, "Timestamp");
-    j->additional = json_is_true(json_object_get(event, "Further"));
-    j->asked = trp_page_at(f, event, "Submission Time");
-    j->at = trp_page_at(f, event, "Start Time");
-    j->at = j->at ? j->at : told;
+    j->additional = e->additional;
+    j->asked = trp_page_note(context, e->submitted);
+    j->at = trp_page_note(context, e->started);
+    j->at = j->at ? j->at : ms(e->at);
     return 0;
 }
 
-static int on_slurm_ended(void *context, const json_t *event)
+static int on_slurm_ended(void *context, const struct trp_log_event *e)
 {
-    struct trp_page_facts *f = context;
-    struct trp_page_job *j = job(f, event);
+    struct trp_page_job *j = job(context, e);
     if (!j)
         return TRP_ENOMEM;
-    trp_page_at(f, event, "Timestamp");
-    j->end = j->end ? j->end : trp_page_at(f, event, "End Time");
+    j->end = j->end ? j->end : trp_page_note(context, e->ended);
     return 0;
 }
 
 /* An executor that is about to begin, or a gang's attempt. */
-static int on_slurm_step(void *context, const json_t *event)
+static int on_slurm_step(void *context, const struct trp_log_event *e)
 {
     struct trp_page_facts *f = context;
-    struct trp_page_job *j = job(f, event);
-    uint32_t task;
+    struct trp_page_job *j = job(f, e);
     if (!j)
         return TRP_ENOMEM;
-    int64_t at = trp_page_at(f, event, "Timestamp");
-    uint32_t id = j->id;
-    j->at = j->at ? j->at : at;
-    if (trp_record_id(json_object_get(event, "Task ID"), TRP_NONE, &task))
-        return trp_page_id_set(&f->job_of_gang, task, id);
-    struct trp_page_executor *x = executor(f, event);
+    j->at = j->at ? j->at : ms(e->at);
+    if (e->task_id != TRP_NONE)
+        return trp_page_id_set(&f->job_of_gang, e->task_id, e->job);
+    struct trp_page_executor *x = executor(f, e);
     if (!x)
         return TRP_ENOMEM;
-    x->job = id;
-    x->began = at;
+    x->job = e->job;
+    x->began = ms(e->at);
     return 0;
 }
 
 /* ---- what was waited for ---- */
 
-static enum trp_wait reason_in(const json_t *event)
+static int on_stage_waits(void *context, const struct trp_log_event *e)
 {
-    const char *word = json_string_value(json_object_get(event, "Reason"));
-    for (int i = 0; word && i < TRP_WAITS; i++)
-        if (strcmp(word, trp_wait_name(i)) == 0)
-            return i;
-    return TRP_WAIT_NOTHING;
-}
-
-static int on_stage_waits(void *context, const json_t *event)
-{
-    struct trp_page_facts *f = context;
-    int64_t at = trp_page_at(f, event, "Timestamp");
-    uint32_t stage = trp_page_stage_in(f, event);
-    return stage == TRP_NONE ? 0 : note_reason(f, stage, reason_in(event), at);
+    uint32_t stage = trp_page_stage_of(context, e);
+    int what = TRP_WAITS;
+    while (what-- > 0 && !(e->reason && strcmp(e->reason, trp_wait_name(what)) == 0))
+        ;
+    return stage == TRP_NONE
+               ? 0
+               : note_reason(context, stage, what < 0 ? TRP_WAIT_NOTHING : what,
+                             ms(e->at));
 }
 
 /* ---- what was told ---- */
 
-static int on_message(void *context, const json_t *event)
+static int on_message(void *context, const struct trp_log_event *e)
 {
     struct trp_page_facts *f = context;
-    const char *level = json_string_value(json_object_get(event, "Level")),
-               *text = json_string_value(json_object_get(event, "Text"));
-    int64_t at = trp_page_at(f, event, "Timestamp");
+    const char *level = e->message_level, *text = e->text;
     if (f->nmessages == TRP_PAGE_MESSAGES) {
         f->messages_left_out++;
         return 0;
     }
-    struct trp_page_message m = {.at = at,
+    struct trp_page_message m = {.at = ms(e->at),
                                  .level = strdup(level ? level : ""),
                                  .text = strndup(text ? text : "", 2000)};
     if (m.level && m.text &&
@@ -577,41 +524,41 @@ static int on_message(void *context, const json_t *event)
 
 /* ---- the whole ---- */
 
-struct trp_run_listener trp_page_facts_listener(struct trp_page_facts *ret)
+struct trp_log_reader trp_page_facts_reader(struct trp_page_facts *ret)
 {
-    static const struct trp_event_line_kind kinds[] = {
-        {"SparkListenerLogStart",             on_log_start             },
-        {"SparkListenerApplicationStart",     on_application_start     },
-        {"SparkListenerApplicationEnd",       on_time                  },
-        {"SparkListenerResourceProfileAdded", on_profile               },
-        {"SparkListenerJobStart",             on_job_start             },
-        {"SparkListenerStageSubmitted",       on_stage_submitted       },
-        {"SparkListenerStageCompleted",       on_stage_completed       },
-        {"SparkListenerExecutorAdded",        on_executor_added        },
-        {"SparkListenerExecutorRemoved",      on_executor_removed      },
-        {"TroupeExecutorRelabelled",          on_executor_relabelled   },
-        {"TroupeExecutorAsked",               on_executor_asked        },
-        {"TroupeExecutorDropped",             on_executor_dropped      },
-        {"SparkListenerTaskStart",            trp_page_on_task_start   },
-        {"SparkListenerTaskEnd",              trp_page_on_task_end     },
-        {"TroupeTaskSkipped",                 on_task_skipped          },
-        {"TroupeTaskSummaryBegin",            trp_page_on_summary_begin},
-        {"TroupeTaskSummary",                 trp_page_on_summary      },
-        {"TroupeSlurmJob",                    on_slurm_job             },
-        {"TroupeSlurmJobQueued",              on_slurm_queued          },
-        {"TroupeSlurmJobEnded",               on_slurm_ended           },
-        {"TroupeSlurmStep",                   on_slurm_step            },
-        {"TroupeStageWaits",                  on_stage_waits           },
-        {"TroupeMessage",                     on_message               },
+    static trp_log_take *const take[TRP_LOG_EVENTS] = {
+        [TRP_LOG_START] = on_log_start,
+        [TRP_LOG_APPLICATION] = trp_log_nothing,
+        [TRP_LOG_APPLICATION_END] = trp_log_nothing,
+        [TRP_LOG_PROFILE] = on_profile,
+        [TRP_LOG_JOB] = on_job_start,
+        [TRP_LOG_STAGE] = on_stage_submitted,
+        [TRP_LOG_STAGE_END] = on_stage_completed,
+        [TRP_LOG_EXECUTOR] = on_executor_added,
+        [TRP_LOG_EXECUTOR_END] = on_executor_removed,
+        [TRP_LOG_EXECUTOR_RELABELLED] = on_executor_relabelled,
+        [TRP_LOG_EXECUTOR_ASKED] = on_executor_asked,
+        [TRP_LOG_EXECUTOR_DROPPED] = on_executor_dropped,
+        [TRP_LOG_TASK] = trp_page_on_task_start,
+        [TRP_LOG_TASK_END] = trp_page_on_task_end,
+        [TRP_LOG_TASK_SKIPPED] = on_task_skipped,
+        [TRP_LOG_SUMMARY_BEGIN] = trp_page_on_summary_begin,
+        [TRP_LOG_SUMMARY] = trp_page_on_summary,
+        [TRP_LOG_SLURM_JOB] = on_slurm_job,
+        [TRP_LOG_SLURM_QUEUED] = on_slurm_queued,
+        [TRP_LOG_SLURM_ENDED] = on_slurm_ended,
+        [TRP_LOG_SLURM_STEP] = on_slurm_step,
+        [TRP_LOG_STAGE_WAITS] = on_stage_waits,
+        [TRP_LOG_MESSAGE] = on_message,
     };
     *ret = (struct trp_page_facts){0};
-    return (struct trp_run_listener){kinds, sizeof kinds / sizeof *kinds, ret};
+    return (struct trp_log_reader){take, before, ret};
 }
 
 int trp_page_facts_read(const char *file, struct trp_run_records *ret_records,
                         struct trp_page_facts *ret, trp_error *err)
 {
-    const struct trp_run_listener l = trp_page_facts_listener(ret);
+    const struct trp_log_reader l = trp_page_facts_reader(ret);
     int rc = trp_run_records_read_also(file, &l, 1, ret_records, err);
     if (rc < 0)
         trp_page_facts_free(ret);

@@ -175,7 +175,7 @@ struct trp_page_facts {
 int trp_page_facts_read(const char *file, struct trp_run_records *ret_records,
                         struct trp_page_facts *ret, trp_error *err);
 /* Fills them in another reader's pass; after a failure, too, they are to be freed. */
-struct trp_run_listener trp_page_facts_listener(struct trp_page_facts *ret);
+struct trp_log_reader trp_page_facts_reader(struct trp_page_facts *ret);
 void trp_page_facts_free(struct trp_page_facts *f);
 
 /* The place of the stage of a start with that id; TRP_NONE: not heard of. */

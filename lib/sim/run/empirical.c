@@ -6,7 +6,7 @@
 
 #include "conf/scalars.h"
 #include "core/base/array.h"
-#include "events/event_lines.h"
+#include "events/log_event.h"
 
 enum { STAGES_MAX = 1000000 };
 
@@ -64,98 +64,79 @@ double trp_empirical_mean(const struct trp_empirical *e)
 
 /* ---- reading ---- */
 
-static struct trp_empirical *stage_of(trp_task_log *l, const json_t *id)
+static struct trp_empirical *stage_of(trp_task_log *l, uint32_t id)
 {
-    json_int_t n = json_integer_value(id);
-    if (!json_is_integer(id) || n < 0 || n >= STAGES_MAX ||
-        !TRP_ARRAY_GROW(l->stages, n, l->cap))
+    if (id >= STAGES_MAX || !TRP_ARRAY_GROW(l->stages, id, l->cap))
         return NULL;
-    while (l->nstages <= n)
+    while (l->nstages <= id)
         l->stages[l->nstages++] = NULL;
-    if (!l->stages[n])
-        l->stages[n] = calloc(1, sizeof(struct trp_empirical));
-    if (l->stages[n])
-        l->stages[n]->stage = (uint32_t)n;
-    return l->stages[n];
+    if (!l->stages[id])
+        l->stages[id] = calloc(1, sizeof(struct trp_empirical));
+    if (l->stages[id])
+        l->stages[id]->stage = id;
+    return l->stages[id];
 }
 
-static int take_stage(void *log, const json_t *event)
+static int take_stage(void *log, const struct trp_log_event *e)
 {
-    trp_task_log *l = log;
-    const json_t *info = json_object_get(event, "Stage Info");
-    const char *name = json_string_value(json_object_get(info, "Stage Name"));
-    json_int_t tasks = json_integer_value(json_object_get(info, "Number of Tasks"));
-    struct trp_empirical *e = stage_of(l, json_object_get(info, "Stage ID"));
-    if (!e || !name)
+    struct trp_empirical *s = stage_of(log, e->stage);
+    if (!s || !e->stage_name)
         return TRP_EINVAL;
-    free(e->name);
-    e->name = strdup(name);
-    e->ntasks = tasks > 0 && tasks < UINT32_MAX ? (uint32_t)tasks : 0;
-    return e->name ? 0 : TRP_ENOMEM;
+    free(s->name);
+    s->name = strdup(e->stage_name);
+    s->ntasks = e->ntasks;
+    return s->name ? 0 : TRP_ENOMEM;
 }
 
-static int take_end(void *log, const json_t *event)
+static int take_end(void *log, const struct trp_log_event *e)
 {
-    trp_task_log *l = log;
-    const json_t *info = json_object_get(event, "Task Info");
-    const json_t *reason = json_object_get(event, "Task End Reason");
-    const json_t *exact = json_object_get(event, "Troupe Run Time ns");
-    const char *word = json_string_value(json_object_get(reason, "Reason"));
-    if (!word)
+    if (!e->end)
         return TRP_EINVAL;
-    if (strcmp(word, "Success") != 0)
+    if (strcmp(e->end, "Success") != 0)
         return 0;
-    struct trp_empirical *e = stage_of(l, json_object_get(event, "Stage ID"));
-    json_int_t from = json_integer_value(json_object_get(info, "Launch Time"));
-    json_int_t to = json_integer_value(json_object_get(info, "Finish Time"));
-    if (!e || from < 0 || to < from || to - from > INT64_MAX / 1000000)
+    struct trp_empirical *s = stage_of(log, e->stage);
+    if (!s || e->at < e->launched || e->ran_ns < 0)
         return TRP_EINVAL;
-    int64_t ns = json_is_integer(exact) ? json_integer_value(exact)
-                                        : (int64_t)(to - from) * 1000000;
-    if (ns < 0)
-        return TRP_EINVAL;
-    if (!TRP_ARRAY_GROW(e->values, e->n, e->cap))
+    if (!TRP_ARRAY_GROW(s->values, s->n, s->cap))
         return TRP_ENOMEM;
-    e->values[e->n++] = ns;
+    s->values[s->n++] = e->ran_ns;
     return 0;
 }
 
-static int take_summary(void *log, const json_t *event)
+static int take_summary(void *log, const struct trp_log_event *e)
 {
-    trp_task_log *l = log;
-    struct trp_empirical *e = stage_of(l, json_object_get(event, "Stage ID"));
-    const json_t *of = json_object_get(event, "Run Time Quantiles ns");
-    json_int_t n = json_integer_value(json_object_get(event, "Succeeded"));
+    struct trp_empirical *s = stage_of(log, e->stage);
     int64_t before = 0;
-    if (!e || !json_is_object(of) || n < 0)
+    if (!s || !json_is_object(e->quantiles))
         return TRP_EINVAL;
     for (int i = 0; i < TRP_EMPIRICAL_QUANTILES; i++) {
-        e->quantiles[i] = json_integer_value(json_object_get(of, quantile[i].name));
-        if (e->quantiles[i] < before)
+        s->quantiles[i] =
+            json_integer_value(json_object_get(e->quantiles, quantile[i].name));
+        if (s->quantiles[i] < before)
             return TRP_EINVAL;
-        before = e->quantiles[i];
+        before = s->quantiles[i];
     }
-    e->summarised = (uint64_t)n;
+    s->summarised = e->succeeded;
     return 0;
 }
-
-static const struct trp_event_line_kind kinds[] = {
-    {"SparkListenerTaskEnd",        take_end    },
-    {"TroupeTaskSummary",           take_summary},
-    {"SparkListenerStageSubmitted", take_stage  },
-    {"SparkListenerStageCompleted", take_stage  },
-};
 
 int trp_task_log_load(const char *file, trp_task_log **ret, trp_error *err)
 {
+    static trp_log_take *const take[TRP_LOG_EVENTS] = {
+        [TRP_LOG_TASK_END] = take_end,
+        [TRP_LOG_SUMMARY] = take_summary,
+        [TRP_LOG_STAGE] = take_stage,
+        [TRP_LOG_STAGE_END] = take_stage,
+    };
     trp_task_log *l = calloc(1, sizeof *l);
+    const struct trp_log_reader reader = {.take = take, .context = l};
     if (l)
         l->file = strdup(file);
     if (!l || !l->file) {
         trp_task_log_free(l);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for %s", file);
     }
-    int rc = trp_event_lines_read(file, kinds, sizeof kinds / sizeof *kinds, l, err);
+    int rc = trp_log_events_read(file, &reader, 1, err);
     if (rc < 0) {
         trp_task_log_free(l);
         return rc;
