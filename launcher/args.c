@@ -179,6 +179,19 @@ const struct trp_line *trp_args_line(int (*command)(int argc, char **argv), char
     return line;
 }
 
+static int take_word(const struct trp_line *l, int what, const char *value,
+                     trp_error *err)
+{
+    for (int i = 0; i < 3 && l->words[i] && what == TRP_ARG_WORD; i++) {
+        if (*l->words[i])
+            continue;
+        *l->words[i] = value;
+        return 0;
+    }
+    return l->please ? trp_error_set(err, TRP_EINVAL, "%s: %s", l->command, l->please)
+                     : what;
+}
+
 int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *err)
 {
     struct trp_args a = trp_args_of(l->command, l->table, argc, argv);
@@ -190,7 +203,9 @@ int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *er
         }
         if (what == TRP_ARG_TAKEN)
             continue;
-        int code = what < 0 ? what : l->take(&a, what, value, err);
+        int code = what < 0  ? what
+                   : l->take ? l->take(&a, what, value, err)
+                             : take_word(l, what, value, err);
         if (code > 0)
             return trp_error_set(err, TRP_EINVAL, "%s: takes no arguments", l->command);
         if (code < 0)

@@ -3,7 +3,7 @@
  * one letter `-o VALUE` and `-oVALUE`, in any order with words, up to `--`. A table has its options and what --help says of
  * them.
  *
- *     static const struct trp_line line = {"plan", "usage: …", "", table, take};
+ *     static const struct trp_line line = {"plan", "usage: …", "", table, .take = take};
  *     int code = trp_args_read(&line, argc, argv, &err);
  */
 #ifndef TRP_LAUNCHER_ARGS_H
@@ -71,8 +71,10 @@ struct trp_line {
     const char *synopsis, *closing; /* of --help, around the options */
     const struct trp_arg *table;
     /* Takes another option, a word, or TRP_ARG_REST. 0; an error; or `what`: it is
-     * nothing that this command takes. */
+     * nothing that this command takes. NULL: it takes … */
     int (*take)(struct trp_args *a, int what, const char *value, trp_error *err);
+    const char **words[3]; /* … these, from the first on, and says … */
+    const char *please;    /* … this when there is more; NULL: it takes none */
 };
 
 /* Prints what --help says. */

@@ -92,15 +92,6 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
-{
-    (void)a;
-    if (what != TRP_ARG_WORD || call.run)
-        return trp_error_set(err, TRP_EINVAL, "cancel: one RUN, please");
-    call.run = value;
-    return 0;
-}
-
 int trp_launcher_cancel(int argc, char **argv)
 {
     static const struct trp_line line = {
@@ -109,7 +100,10 @@ int trp_launcher_cancel(int argc, char **argv)
         "RUN is a name that troupe ls shows, or `last`. Running tasks may finish "
         "within\n"
         "the run's grace time. Waits until the run has ended.\n\n",
-        "", table, on_argument};
+        "",
+        table,
+        .words = {&call.run},
+        .please = "one RUN, please"};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)

@@ -215,7 +215,7 @@ int trp_launcher_check(int argc, char **argv)
         "\nExit status: 0 no errors, 1 errors, 2 wrong call or site file, 4 Slurm "
         "does\n"
         "not answer.\n",
-        table, on_argument};
+        table, .take = on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     return code ? trp_launcher_read(code, &err)

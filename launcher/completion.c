@@ -111,7 +111,7 @@ int trp_launcher_completion(int argc, char **argv)
         "  bash   source <(troupe completion bash)     also into ~/.bashrc\n"
         "  zsh    source <(troupe completion zsh)      also into ~/.zshrc\n"
         "  fish   troupe completion fish | source      also into config.fish\n",
-        "", table, on_argument};
+        "", table, .take = on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)

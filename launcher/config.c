@@ -171,7 +171,7 @@ int trp_launcher_config(int argc, char **argv)
     static const struct trp_line line = {
         "config", "usage: troupe config [options] [KEY]\n\n",
         "\nAlso read: TROUPE_OPT_<KEY, dots as _>, the site file.\n", table,
-        on_argument};
+        .take = on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     return code ? trp_launcher_read(code, &err) : print_config(&call.q, &call.list);

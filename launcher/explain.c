@@ -323,19 +323,6 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
-{
-    (void)a;
-    if (what != TRP_ARG_WORD || call.stage)
-        return trp_error_set(err, TRP_EINVAL,
-                             "explain: RUN and STAGE, please, no more");
-    if (call.run)
-        call.stage = value;
-    else
-        call.run = value;
-    return 0;
-}
-
 int trp_launcher_explain(int argc, char **argv)
 {
     static const struct trp_line line = {
@@ -347,7 +334,11 @@ int trp_launcher_explain(int argc, char **argv)
         "skipped, and what --resume would run again. Without STAGE all stages of "
         "which\n"
         "there is something to explain.\n\n",
-        "", table, on_argument};
+        "",
+        table,
+        .words = {&call.run, &call.stage},
+        .please = "RUN and STAGE, please, no more"
+    };
     struct trp_asking a;
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);

@@ -62,15 +62,6 @@ static const char *folder;
 
 static const struct trp_arg table[] = {TRP_ARGS_END};
 
-static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
-{
-    (void)a;
-    if (what != TRP_ARG_WORD || folder)
-        return trp_error_set(err, TRP_EINVAL, "init: one FOLDER, please");
-    folder = value;
-    return 0;
-}
-
 static int write_pipeline(trp_error *err)
 {
     char file[4096];
@@ -110,8 +101,10 @@ int trp_launcher_init(int argc, char **argv)
         "usage: troupe init [FOLDER]\n\n"
         "Writes a first pipeline, pipeline.yaml, into FOLDER (here without one),\n"
         "which is made when it is missing.\n",
-        "\nExit status: 0; 2 it is there already, or FOLDER cannot be made.\n", table,
-        on_argument};
+        "\nExit status: 0; 2 it is there already, or FOLDER cannot be made.\n",
+        table,
+        .words = {&folder},
+        .please = "one FOLDER, please"};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     if (code == 0)

@@ -278,19 +278,6 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
-{
-    const char **const words[] = {&call.run, &call.stage, &call.task};
-    (void)a;
-    for (int i = 0; i < 3 && what == TRP_ARG_WORD; i++) {
-        if (*words[i])
-            continue;
-        *words[i] = value;
-        return 0;
-    }
-    return trp_error_set(err, TRP_EINVAL, "logs: RUN, STAGE and TASK, please, no more");
-}
-
 int trp_launcher_logs(int argc, char **argv)
 {
     static const struct trp_line line = {
@@ -299,7 +286,11 @@ int trp_launcher_logs(int argc, char **argv)
         "Prints what tasks printed. TASK is a number; .sN behind it is an attempt of "
         "the\n"
         "stage, .ATTEMPT one of the task, .RANK behind that a rank of a gang.\n\n",
-        "", table, on_argument};
+        "",
+        table,
+        .words = {&call.run, &call.stage, &call.task},
+        .please = "RUN, STAGE and TASK, please, no more"
+    };
     trp_error err;
     char *runs = NULL, *folder = NULL;
     int code = trp_args_read(&line, argc, argv, &err);

@@ -94,19 +94,11 @@ static struct {
 static const struct trp_arg table[] = {TRP_ARGS_JSON(&call.json),
                                        TRP_ARGS_RUNS(&call.runs), TRP_ARGS_END};
 
-static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
-{
-    (void)a;
-    (void)value;
-    (void)err;
-    return what;
-}
-
 int trp_launcher_ls(int argc, char **argv)
 {
     static const struct trp_line line = {
         "ls", "usage: troupe ls [options]\n\nLists runs, newest first.\n\n", "", table,
-        on_argument};
+        .words = {NULL}};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)

@@ -45,7 +45,7 @@ static const struct trp_line line = {
     "usage: troupe plan [options] PIPELINE.yaml\n"
     "       troupe plan --resume RUN [options] [PIPELINE.yaml]\n\n",
     "\nExit status: 0; 2 wrong call or file; 3 when a stage never fits here.\n", table,
-    on_argument};
+    .take = on_argument};
 
 static int print_plan(const struct trp_settings_request *q, enum trp_plan_form form)
 {

@@ -284,16 +284,6 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
-{
-    (void)a;
-    if (what != TRP_ARG_WORD || other.run)
-        return trp_error_set(err, TRP_EINVAL,
-                             "report: one RUN or EVENTS, or two to compare, please");
-    *(called.run ? &other.run : &called.run) = value;
-    return 0;
-}
-
 int trp_launcher_report(int argc, char **argv)
 {
     static const struct trp_line line = {
@@ -307,7 +297,10 @@ int trp_launcher_report(int argc, char **argv)
         "Slurm;\n"
         "4 Slurm has no accounting, sacct failed, or it does not have all steps "
         "(yet).\n",
-        table, on_argument};
+        table,
+        .words = {&called.run, &other.run},
+        .please = "one RUN or EVENTS, or two to compare, please"
+    };
     struct report *r = &called;
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);

@@ -131,7 +131,7 @@ int trp_run_call_parse(int argc, char **argv, struct trp_run_call *ret, trp_erro
         "\nA run's folder is troupe-runs/RUN here. Ctrl-C stops a run in order, a "
         "second\n"
         "one kills it.\n",
-        table, on_argument};
+        table, .take = on_argument};
     int code = trp_args_read(&line, argc, argv, err);
     if (code == 0 && call.keep_going)
         code = trp_settings_word(call.settings.sets, &call.settings.nsets, "set",

@@ -169,7 +169,7 @@ int trp_launcher_sim(int argc, char **argv)
         "\nExit status: 0; 1 a point does not hold, the run fails, a decision differs; "
         "2\n"
         "wrong call or file; 3 a stage never fits the cluster.\n",
-        table, on_argument};
+        table, .take = on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)

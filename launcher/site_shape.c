@@ -146,7 +146,7 @@ int trp_launcher_site_shape(int argc, char **argv)
         "\nExit status: 0; 2 wrong call or file, unknown name; 3 when the site does "
         "not\n"
         "allow it.\n",
-        table, on_argument};
+        table, .take = on_argument};
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);
     if (code != 0)

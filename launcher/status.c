@@ -216,15 +216,6 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
-{
-    (void)a;
-    if (what != TRP_ARG_WORD || call.run)
-        return trp_error_set(err, TRP_EINVAL, "status: one RUN, please");
-    call.run = value;
-    return 0;
-}
-
 int trp_launcher_status(int argc, char **argv)
 {
     static const struct trp_line line = {
@@ -237,7 +228,10 @@ int trp_launcher_status(int argc, char **argv)
         "the newest run of this folder. A run on this host answers itself; of another "
         "one\n"
         "its event log is read. troupe top shows it live.\n\n",
-        "", table, on_argument};
+        "",
+        table,
+        .words = {&call.run},
+        .please = "one RUN, please"};
     struct trp_asking a;
     json_t *document = NULL;
     trp_error err;

@@ -353,15 +353,6 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
-{
-    (void)a;
-    if (what != TRP_ARG_WORD || call.run)
-        return trp_error_set(err, TRP_EINVAL, "top: one RUN, please");
-    call.run = value;
-    return 0;
-}
-
 static int read_interval(trp_error *err)
 {
     trp_error why;
@@ -389,7 +380,10 @@ int trp_launcher_top(int argc, char **argv)
         "shows or a path of a run's folder; without it, it is the newest run of this "
         "folder.\n"
         "q quits, ? shows the other keys. troupe status shows the same once.\n\n",
-        "", table, on_argument};
+        "",
+        table,
+        .words = {&call.run},
+        .please = "one RUN, please"};
     struct trp_asking a;
     trp_error err;
     int code = trp_args_read(&line, argc, argv, &err);

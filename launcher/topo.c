@@ -32,7 +32,7 @@ static int on_argument(struct trp_args *a, int what, const char *value, trp_erro
 }
 
 static const struct trp_line line = {"topo", "usage: troupe topo [options]\n\n", "",
-                                     table, on_argument};
+                                     table, .take = on_argument};
 
 /* With the racks of the site file. */
 static int print_tree(const struct trp_topology *t, const trp_site *site, bool json,
