@@ -79,8 +79,8 @@ static json_t *run(const struct trp_report_side *s)
 {
     const struct trp_run_record *first = s->runs->v[0],
                                 *last = s->runs->v[s->runs->n - 1];
-    return json_pack("{s:s, s:s, s:o, s:I, s:o, s:I, s:s}", "run", s->called, "events",
-                     s->events, "name", json_pack("s?", first->app_name), "started",
+    return json_pack("{s:s, s:s, s:s?, s:I, s:o, s:I, s:s}", "run", s->called, "events",
+                     s->events, "name", first->app_name, "started",
                      (json_int_t)(first->started / 1000000), "exit",
                      last->complete ? json_integer(last->exit_status) : json_null(),
                      "starts", (json_int_t)s->runs->n, "state", s->state);

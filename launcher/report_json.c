@@ -44,10 +44,10 @@ static json_t *stage(const struct trp_statistics *s,
         submitted ? (st->ended > 0 ? st->ended : s->last) - st->submitted : 0;
     const struct trp_durations *d = &st->durations;
     return json_pack(
-        "{s:I, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, "
+        "{s:I, s:s?, s:s?, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, "
         "s:f, s:o}",
-        "id", (json_int_t)st->stage.n, "name", json_pack("s?", st->name), "profile",
-        json_pack("s?", profile_of(s, st->profile)), "outcome",
+        "id", (json_int_t)st->stage.n, "name", st->name, "profile",
+        profile_of(s, st->profile), "outcome",
         st->outcome == TRP_OUTCOME_RUNNING && !submitted
             ? "not run"
             : trp_outcome_name(st->outcome),
@@ -164,9 +164,9 @@ static json_t *given_up(const struct trp_run_record *r, bool skipped)
         json_t *o;
         if ((t->parent.n != TRP_NONE) != skipped)
             continue;
-        o = json_pack("{s:o, s:I, s:o}", "stage",
-                      json_pack("s?", stage_name(&r->statistics, t->stage)), "task",
-                      (json_int_t)t->task, "item", json_pack("s?", t->item));
+        o = json_pack("{s:s?, s:I, s:s?}", "stage",
+                      stage_name(&r->statistics, t->stage), "task", (json_int_t)t->task,
+                      "item", t->item);
         if (skipped) {
             json_object_set_new(o, "after",
                                 json_pack("s?", stage_name(&r->statistics, t->parent)));
@@ -190,10 +190,9 @@ static json_t *figures(double held, double cpu, int64_t peak_kib)
 
 static json_t *sum(const struct trp_account_sum *s)
 {
-    return json_pack("{s:o, s:I, s:I, s:I, s:o, s:o}", "profile",
-                     json_pack("s?", s->profile), "steps", (json_int_t)s->steps,
-                     "completed", (json_int_t)s->completed, "disagree",
-                     (json_int_t)s->disagree, "ours",
+    return json_pack("{s:s?, s:I, s:I, s:I, s:o, s:o}", "profile", s->profile, "steps",
+                     (json_int_t)s->steps, "completed", (json_int_t)s->completed,
+                     "disagree", (json_int_t)s->disagree, "ours",
                      figures(s->held, s->cpu, s->peak_kib), "slurm",
                      figures(s->slurm_held, s->slurm_cpu, s->slurm_peak_kib));
 }
@@ -211,10 +210,9 @@ static json_t *step_json(const struct trp_run_record *r,
         json_object_set_new(slurm, "exit", json_integer(row->exit_status));
         json_object_set_new(slurm, "signal", json_integer(row->signal));
     }
-    return json_pack("{s:s, s:I, s:s, s:o, s:o, s:o}", "name", s->ours->name, "job",
+    return json_pack("{s:s, s:I, s:s, s:s?, s:o, s:o}", "name", s->ours->name, "job",
                      (json_int_t)s->ours->job, "profile",
-                     trp_run_step_profile(r, s->ours), "end",
-                     json_pack("s?", s->ours->end), "ours",
+                     trp_run_step_profile(r, s->ours), "end", s->ours->end, "ours",
                      figures(s->held, s->ours->cpu, s->ours->peak_kib), "slurm", slurm);
 }
 
@@ -238,10 +236,10 @@ json_t *trp_report_json(struct trp_run_record *r, uint32_t start,
     json_t **waits = waits_by_id(f, start, r->statistics.nstages);
     trp_statistics_settle(&r->statistics);
     json_t *o = json_pack(
-        "{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-        json_pack("s?", r->app_name), "started", (json_int_t)(r->started / 1000000),
-        "ended", r->complete ? json_integer(r->statistics.last / 1000000) : json_null(),
-        "exit", r->complete ? json_integer(r->exit_status) : json_null(), "stages",
+        "{s:s?, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", r->app_name,
+        "started", (json_int_t)(r->started / 1000000), "ended",
+        r->complete ? json_integer(r->statistics.last / 1000000) : json_null(), "exit",
+        r->complete ? json_integer(r->exit_status) : json_null(), "stages",
         stages(&r->statistics, waits, p), "total", total(&r->statistics), "given_up",
         given_up(r, false), "skipped", given_up(r, true), "jobs", jobs(r),
         "accumulated", accumulated(&r->statistics), "sacct",

@@ -19,12 +19,11 @@ static void put_counts(json_t *o, const struct trp_run_counts *c)
 
 static json_t *try_json(const struct trp_run_try *t)
 {
-    json_t *o = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "attempt",
-                          (json_int_t)t->key.attempt, "tasks", (json_int_t)t->ntasks,
-                          "submitted", ms_or_null(t->submitted), "ended",
-                          ms_or_null(t->ended), "reason", json_pack("s?", t->reason),
-                          "pool", json_pack("s?", t->pool), "accumulated",
-                          t->accumulated ? json_incref(t->accumulated) : json_array());
+    json_t *o = json_pack(
+        "{s:I, s:I, s:o, s:o, s:s?, s:s?, s:o}", "attempt", (json_int_t)t->key.attempt,
+        "tasks", (json_int_t)t->ntasks, "submitted", ms_or_null(t->submitted), "ended",
+        ms_or_null(t->ended), "reason", t->reason, "pool", t->pool, "accumulated",
+        t->accumulated ? json_incref(t->accumulated) : json_array());
     put_counts(o, &t->counts);
     return o;
 }
@@ -40,12 +39,11 @@ json_t *trp_report_tries(const struct trp_run_part *p, uint32_t stage)
 
 static json_t *executor(const struct trp_run_executor *x)
 {
-    json_t *o =
-        json_pack("{s:I, s:o, s:I, s:I, s:o, s:o, s:o, s:O}", "id", (json_int_t)x->id,
-                  "host", json_pack("s?", x->host), "profile", (json_int_t)x->profile,
-                  "cores", (json_int_t)x->cores, "added", ms_or_null(x->added),
-                  "removed", ms_or_null(x->removed), "reason",
-                  json_pack("s?", x->reason), "resources", x->resources);
+    json_t *o = json_pack(
+        "{s:I, s:s?, s:I, s:I, s:o, s:o, s:s?, s:O}", "id", (json_int_t)x->id, "host",
+        x->host, "profile", (json_int_t)x->profile, "cores", (json_int_t)x->cores,
+        "added", ms_or_null(x->added), "removed", ms_or_null(x->removed), "reason",
+        x->reason, "resources", x->resources);
     put_counts(o, &x->counts);
     return o;
 }
@@ -55,11 +53,10 @@ static json_t *action(const struct trp_run_action *a)
     json_t *stages = json_array();
     for (uint32_t i = 0; i < a->nstages; i++)
         json_array_append_new(stages, json_integer(a->stages[i]));
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "id", (json_int_t)a->id,
-                     "name", json_pack("s?", a->name), "pool", json_pack("s?", a->pool),
-                     "submitted", ms_or_null(a->submitted), "ended",
-                     ms_or_null(a->ended), "outcome", json_pack("s?", a->outcome),
-                     "stages", stages);
+    return json_pack("{s:I, s:s?, s:s?, s:o, s:o, s:s?, s:o}", "id", (json_int_t)a->id,
+                     "name", a->name, "pool", a->pool, "submitted",
+                     ms_or_null(a->submitted), "ended", ms_or_null(a->ended), "outcome",
+                     a->outcome, "stages", stages);
 }
 
 void trp_report_put_parts(json_t *start, const struct trp_run_part *p)

@@ -385,15 +385,14 @@ static json_t *profile_json(const struct trp_plan *plan, const struct trp_site *
     const struct trp_resource_profile *p = v->made;
     char waste[WASTE_TEXT];
     if (!p)
-        return json_pack("{s:s, s:n, s:n, s:n, s:n, s:n, s:i, s:n, s:o}", "name",
+        return json_pack("{s:s, s:n, s:n, s:n, s:n, s:n, s:i, s:n, s:s?}", "name",
                          v->name, "id", "executor", "task", "slots", "limiting", "fits",
-                         0, "waste", "never", json_pack("s?", v->never));
+                         0, "waste", "never", v->never);
     json_t *j = json_pack(
-        "{s:s, s:I, s:o, s:o, s:I, s:s, s:I, s:o, s:o}", "name", v->name, "id",
+        "{s:s, s:I, s:o, s:o, s:I, s:s, s:I, s:s?, s:s?}", "name", v->name, "id",
         (json_int_t)p->id.n, "executor", executor_json(p), "task", task_json(p),
         "slots", (json_int_t)p->slots, "limiting", p->limiting, "fits",
-        (json_int_t)v->fits, "waste", json_pack("s?", waste_of(plan, v, waste)),
-        "never", json_pack("s?", v->never));
+        (json_int_t)v->fits, "waste", waste_of(plan, v, waste), "never", v->never);
     if (site)
         trp_plan_slurm_json(site, p, 0, j);
     return j;
@@ -416,12 +415,11 @@ static json_t *stage_json(const struct trp_plan *plan, const struct trp_site *si
     for (uint32_t a = 0; a < s->nafter; a++)
         json_array_append_new(after, json_string(s->after[a].stage));
     const char *pool = plan->pools->n ? trp_plan_pool(v) : NULL;
-    json_t *j = json_pack("{s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "name", s->name,
-                          "profile", s->profile ? s->profile : "default", "tasks",
-                          v->known ? json_integer(v->ntasks) : json_null(), "ranks",
-                          (json_int_t)s->spec.ranks, "pool", json_pack("s?", pool),
-                          "after", after, "waits", json_pack("s?", v->waits), "never",
-                          json_pack("s?", v->never));
+    json_t *j = json_pack("{s:s, s:s, s:o, s:I, s:s?, s:o, s:s?, s:s?}", "name",
+                          s->name, "profile", s->profile ? s->profile : "default",
+                          "tasks", v->known ? json_integer(v->ntasks) : json_null(),
+                          "ranks", (json_int_t)s->spec.ranks, "pool", pool, "after",
+                          after, "waits", v->waits, "never", v->never);
     if (site && s->spec.ranks && v->profile && v->profile->made)
         trp_plan_slurm_json(site, v->profile->made, s->spec.ranks, j);
     if (c) {
