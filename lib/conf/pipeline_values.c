@@ -131,7 +131,6 @@ static bool is_wrong(struct values *v, const char *text, struct trp_mark *ret)
     if (v->told || !trp_yaml_would_tell(v->y, v->node->mark))
         return false;
     v->told = true;
-    /* Where it is all of the value, what a reader has to say of that comes after it. */
     *ret = is_one(v->node)
                ? v->node->mark
                : trp_yaml_place(v->y, v->node, (size_t)(text - v->node->text), "${", 2);
@@ -307,6 +306,8 @@ static void resolve(struct values *v, struct trp_yaml_node *node)
     }
     if (v->dollar)
         trp_put_raw(&v->b, "$", 1);
+    if (v->told)
+        trp_yaml_wrong_of(v->y, node->mark);
     v->made += v->b.size;
     if (v->made > VALUES_MAX)
         trp_yaml_wrong(v->y, node->mark,

@@ -115,6 +115,12 @@ void trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
     y->first_wrong = at;
 }
 
+void trp_yaml_wrong_of(trp_yaml *y, struct trp_mark at)
+{
+    if (trp_yaml_would_tell(y, at))
+        y->first_wrong = at;
+}
+
 void trp_yaml_no_memory(trp_yaml *y)
 {
     y->no_memory = true;

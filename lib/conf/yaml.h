@@ -85,6 +85,9 @@ void *trp_yaml_alloc(trp_yaml *y, size_t count, size_t size);
 /* Notes an error: "what is wrong; what to do". */
 void trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* What was told last is wrong with all of the value at `at`, wherever in it that is: what
+ * a reader has to say of the value comes after it. */
+void trp_yaml_wrong_of(trp_yaml *y, struct trp_mark at);
 /* Would an error at `at` be the one that is told? Ask before costly wording. */
 bool trp_yaml_would_tell(const trp_yaml *y, struct trp_mark at);
 /* Tells of keys that stand twice in a mapping, or are none. */

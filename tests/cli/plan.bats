@@ -373,6 +373,10 @@ one_stage() {
 
     one_stage 'argv: [echo, "${a"]'
     check 2 '^troupe: p.yaml:3:29: ".{a" has no end; write .{NAME}' troupe plan p.yaml
+    one_stage 'tasks: "${a", run: x' # also where what is left of it is no number
+    check 2 '^troupe: p.yaml:3:23: ".{a" has no end' troupe plan p.yaml
+    one_stage 'tasks: "1${typo}", run: x'
+    check 2 '^troupe: p.yaml:3:24: .{typo} stands for nothing' troupe plan p.yaml
     one_stage 'cwd: "${typo}", run: x'
     check 2 '^troupe: p.yaml:3:20: .{typo} stands for nothing' troupe plan p.yaml
     printf 'troupe: 1\nparams: {n: 1}\nstages:\n  - {name: a, tasks: "${n}", run: x}\n' >p.yaml
