@@ -416,11 +416,12 @@ void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
     note_failure(d, s, a);
     if (s->job->work.stage_ended && !s->job->over)
         s->job->work.stage_ended(s->job->work.context, s->index, a);
-    if (s->submitted ||
+    bool shown = s->submitted || a->stage_ended.outcome == TRP_OUTCOME_FAILED;
+    if (shown ||
         (a->stage_ended.outcome == TRP_OUTCOME_SKIPPED && *a->stage_ended.text))
         trp_event_stage_ended(d->log, a->stage_ended.stage, a->stage_ended.outcome,
                               a->stage_ended.text, at);
-    if (s->submitted || a->stage_ended.outcome == TRP_OUTCOME_FAILED)
+    if (shown)
         show_end(d, s, a->stage_ended.outcome, at);
     trp_perform_settle(d, a->stage_ended.stage);
 }

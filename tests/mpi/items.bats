@@ -170,6 +170,20 @@ Y
     [[ "$output" == *'"name":"b","profile":"default","outcome":"skipped"'* ]]
 }
 
+@test "a stage that fails before its first task is shown as failed, with why" {
+    printf 'troupe: 1\nstages:\n  - {name: a, foreach: {files: "none/*"}, run: x}\n' >p.yaml
+    printf '  - {name: b, run: "true"}\n' >>p.yaml
+    run -1 troupe run --local=1 --keep-going --run-name r p.yaml
+    [[ "$output" =~ a\ +default\ +0\ +0\ .*\ failed ]]
+    run -0 troupe status r
+    [[ "$output" =~ a\ +failed ]]
+    run -0 troupe explain r a
+    [[ "$output" == *"because: p.yaml:3:32: stage a: no file matches none/"* ]]
+    run -0 troupe report r --json
+    [[ "$output" == *'"name":"a","profile":"default","outcome":"failed"'* ]]
+    [[ "$output" == *'"reason":"p.yaml:3:32: stage a: no file matches none/*'* ]]
+}
+
 @test "a product of a list and a table has the columns of both" {
     printf 'sample,fq\nA,"1,2"\nB,3\n' >s.csv
     cat >p.yaml <<'Y'
