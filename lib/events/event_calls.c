@@ -376,10 +376,10 @@ void trp_event_stage_submitted(trp_event_log *l, const struct trp_event_stage *s
  * that run by their StageSubmitted, so one that failed or had nothing to do gets it
  * first; one that never was to run gets neither, as in Spark, but a line of ours. */
 static void put_unsubmitted(struct trp_event_log *l, struct trp_stage_statistics *s,
-                            struct trp_buf *b, int64_t at)
+                            const char *why, struct trp_buf *b, int64_t at)
 {
     if (s->outcome != TRP_OUTCOME_SUCCEEDED && s->outcome != TRP_OUTCOME_FAILED) {
-        trp_line_stage_skipped(b, s);
+        trp_line_stage_skipped(b, s, why ? why : "");
         return;
     }
     struct trp_event_stage info = {.stage = s->stage,
@@ -454,7 +454,7 @@ void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
     trp_statistics_stage_ended(l->statistics, s, outcome, at);
     struct trp_buf b = {0};
     if (s->submitted == 0)
-        put_unsubmitted(l, s, &b, at);
+        put_unsubmitted(l, s, failure, &b, at);
     const char *why = "";
     if (outcome == TRP_OUTCOME_FAILED || outcome == TRP_OUTCOME_CANCELLED)
         why = failure && failure[0] ? failure : trp_outcome_name(outcome);

@@ -369,13 +369,16 @@ void trp_line_task_given_up(struct trp_buf *b, const struct trp_statistics *run,
     TRP_JSON(b, "}\n");
 }
 
-void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics *s)
+void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics *s,
+                            const char *why)
 {
     TRP_JSON(b, "{\"Event\":\"TroupeStageSkipped\"");
     TRP_JSON_INT(b, "Stage ID", s->stage.n);
     TRP_JSON_INT(b, "Stage Attempt ID", s->attempt);
     TRP_JSON_TEXT(b, "Stage Name", s->name);
     TRP_JSON_TEXT(b, "Outcome", trp_outcome_name(s->outcome));
+    if (*why)
+        TRP_JSON_TEXT(b, "Reason", why);
     TRP_JSON_INT(b, "Timestamp", ms(s->ended));
     TRP_JSON(b, "}\n");
 }

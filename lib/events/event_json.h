@@ -56,10 +56,11 @@ void trp_json_block_manager(struct trp_buf *b, uint32_t executor, const char *ho
 void trp_line_block(struct trp_buf *b, const struct trp_event_block *block);
 void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s,
                               int64_t at);
-/* A stage that was never submitted and is not going to be. */
 void trp_line_task_given_up(struct trp_buf *b, const struct trp_statistics *run,
                             const struct trp_event_given_up *t, int64_t at);
-void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics *s);
+/* A stage that was never submitted and is not going to be; `why`: "" unknown. */
+void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics *s,
+                            const char *why);
 void trp_line_stage_completed(struct trp_buf *b, const struct trp_statistics *run,
                               const struct trp_stage_statistics *s,
                               const char *failure);

@@ -168,6 +168,8 @@ Y
     [[ "$output" =~ b\ +default\ +3\ +0\ +0\ +0\ +skipped ]]
     run -0 troupe report r --json
     [[ "$output" == *'"name":"b","profile":"default","outcome":"skipped"'* ]]
+    run -0 troupe explain r b
+    [[ "$output" == *"because: stage a did not succeed"* ]]
 }
 
 @test "a stage that fails before its first task is shown as failed, with why" {

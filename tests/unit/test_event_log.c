@@ -934,8 +934,8 @@ static void a_gang_and_a_skipped_stage(void)
     trp_event_task_ended(w->log, &t);
     trp_event_stage_ended(w->log, (trp_stage_id){0}, TRP_OUTCOME_FAILED, "it failed",
                           START + 3 * MS);
-    trp_event_stage_ended(w->log, (trp_stage_id){1}, TRP_OUTCOME_SKIPPED, "",
-                          START + 3 * MS);
+    trp_event_stage_ended(w->log, (trp_stage_id){1}, TRP_OUTCOME_SKIPPED,
+                          "stage a did not succeed", START + 3 * MS);
     trp_event_job_end(w->log, (trp_job_id){0}, TRP_OUTCOME_FAILED, "gang failed",
                       START + 3 * MS);
     end_log(w);
@@ -947,7 +947,9 @@ static void a_gang_and_a_skipped_stage(void)
         text_at(nth(l, "SparkListenerStageCompleted", 0), "Stage Info/Failure Reason"),
         ==, "it failed");
     g_assert_cmpuint(count(l, "SparkListenerStageCompleted"), ==, 1);
-    g_assert_cmpstr(text_at(nth(l, "TroupeStageSkipped", 0), "Outcome"), ==, "skipped");
+    e = nth(l, "TroupeStageSkipped", 0);
+    g_assert_cmpstr(text_at(e, "Outcome"), ==, "skipped");
+    g_assert_cmpstr(text_at(e, "Reason"), ==, "stage a did not succeed");
     g_assert_cmpstr(
         text_at(nth(l, "SparkListenerJobEnd", 0), "Job Result/Exception/Message"), ==,
         "gang failed");
