@@ -10,12 +10,9 @@
 
 #include <stdio.h>
 
-#define SPARK_FORMAT "4.0.0"
+#include "core/base/time.h"
 
-static int64_t ms(int64_t ns)
-{
-    return ns / 1000000;
-}
+#define SPARK_FORMAT "4.0.0"
 
 void trp_line_log_start(struct trp_buf *b)
 {
@@ -30,9 +27,9 @@ void trp_line_application_start(struct trp_buf *b, const char *app_name,
     TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationStart\"");
     TRP_JSON_TEXT(b, "App Name", app_name);
     TRP_JSON_TEXT(b, "App ID", app_id);
-    TRP_JSON_INT(b, "Timestamp", ms(first));
+    TRP_JSON_INT(b, "Timestamp", trp_ms(first));
     if (at != first)
-        TRP_JSON_INT(b, "Troupe Resumed", ms(at));
+        TRP_JSON_INT(b, "Troupe Resumed", trp_ms(at));
     TRP_JSON_TEXT(b, "User", user);
     TRP_JSON(b, "}\n");
 }
@@ -250,9 +247,9 @@ static void stage_info(struct trp_buf *b, const struct stage_info *s)
     }
     TRP_JSON(b, "],\"Details\":\"\"");
     if (s->submitted > 0)
-        TRP_JSON_INT(b, "Submission Time", ms(s->submitted));
+        TRP_JSON_INT(b, "Submission Time", trp_ms(s->submitted));
     if (s->completed > 0) {
-        TRP_JSON_INT(b, "Completion Time", ms(s->completed));
+        TRP_JSON_INT(b, "Completion Time", trp_ms(s->completed));
     }
     if (s->failure && s->failure[0])
         TRP_JSON_TEXT(b, "Failure Reason", s->failure);
@@ -295,7 +292,7 @@ void trp_line_job_start(struct trp_buf *b, const struct trp_event_job *job, int6
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerJobStart\"");
     TRP_JSON_INT(b, "Job ID", job->job.n);
-    TRP_JSON_INT(b, "Submission Time", ms(at));
+    TRP_JSON_INT(b, "Submission Time", trp_ms(at));
     TRP_JSON(b, ",\"Stage Infos\":[");
     for (uint32_t i = 0; i < n; i++) {
         struct stage_info info = info_of(&stages[i], 0);
@@ -365,7 +362,7 @@ void trp_line_task_given_up(struct trp_buf *b, const struct trp_statistics *run,
         trp_json_text(b, t->log);
     }
     TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, ms(at));
+    trp_json_int(b, trp_ms(at));
     TRP_JSON(b, "}\n");
 }
 
@@ -379,7 +376,7 @@ void trp_line_stage_skipped(struct trp_buf *b, const struct trp_stage_statistics
     TRP_JSON_TEXT(b, "Outcome", trp_outcome_name(s->outcome));
     if (*why)
         TRP_JSON_TEXT(b, "Reason", why);
-    TRP_JSON_INT(b, "Timestamp", ms(s->ended));
+    TRP_JSON_INT(b, "Timestamp", trp_ms(s->ended));
     TRP_JSON(b, "}\n");
 }
 
@@ -423,7 +420,7 @@ void trp_line_executor_added(struct trp_buf *b, trp_executor_id e, const char *h
                              uint32_t nresources, int64_t requested, int64_t at)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerExecutorAdded\"");
-    TRP_JSON_INT(b, "Timestamp", ms(at));
+    TRP_JSON_INT(b, "Timestamp", trp_ms(at));
     TRP_JSON_QUOTED(b, "Executor ID", e.n);
     TRP_JSON(b, ",\"Executor Info\":{\"Host\":");
     trp_json_text(b, host);
@@ -435,8 +432,8 @@ void trp_line_executor_added(struct trp_buf *b, trp_executor_id e, const char *h
     }
     TRP_JSON(b, "},\"Resource Profile Id\":");
     trp_json_int(b, p->id.n);
-    TRP_JSON_INT(b, "Registration Time", ms(at));
-    TRP_JSON_INT(b, "Request Time", ms(requested > 0 ? requested : at));
+    TRP_JSON_INT(b, "Registration Time", trp_ms(at));
+    TRP_JSON_INT(b, "Request Time", trp_ms(requested > 0 ? requested : at));
     TRP_JSON(b, "}}\n");
 }
 
@@ -444,7 +441,7 @@ void trp_line_executor_removed(struct trp_buf *b, trp_executor_id e, const char 
                                int64_t at)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerExecutorRemoved\"");
-    TRP_JSON_INT(b, "Timestamp", ms(at));
+    TRP_JSON_INT(b, "Timestamp", trp_ms(at));
     TRP_JSON_QUOTED(b, "Executor ID", e.n);
     TRP_JSON_TEXT(b, "Removed Reason", reason);
     TRP_JSON(b, "}\n");
@@ -455,7 +452,7 @@ void trp_line_job_end(struct trp_buf *b, trp_job_id job, enum trp_outcome outcom
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerJobEnd\"");
     TRP_JSON_INT(b, "Job ID", job.n);
-    TRP_JSON_INT(b, "Completion Time", ms(at));
+    TRP_JSON_INT(b, "Completion Time", trp_ms(at));
     if (outcome == TRP_OUTCOME_SUCCEEDED) {
         TRP_JSON(b, ",\"Job Result\":{\"Result\":\"JobSucceeded\"}}\n");
         return;
@@ -472,7 +469,7 @@ void trp_line_application_end(struct trp_buf *b, int64_t at, int exit_code,
                               const struct trp_log_past *past)
 {
     TRP_JSON(b, "{\"Event\":\"SparkListenerApplicationEnd\"");
-    TRP_JSON_INT(b, "Timestamp", ms(at));
+    TRP_JSON_INT(b, "Timestamp", trp_ms(at));
     TRP_JSON_INT(b, "ExitCode", exit_code);
     trp_log_past_put(b, past);
     TRP_JSON(b, "}\n");

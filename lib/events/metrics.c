@@ -167,26 +167,18 @@ static void put_run_tasks(struct put *p)
 
 static void put_data(struct put *p)
 {
-    uint64_t read = 0, remote = 0, written = 0, spilled = 0;
+    static const char name[] = "troupe_run_shuffle_bytes_total";
+    struct trp_data_bytes sum = {0};
     const struct trp_statistics *all = p->m->all;
-    for (uint32_t i = 0; i < all->nstages; i++) {
-        const struct trp_stage_statistics *s = all->stages[i];
-        if (!s)
-            continue;
-        read += s->data.read;
-        remote += s->data.remote;
-        written += s->data.written;
-        spilled += s->data.spilled;
-    }
-    head(p, "troupe_run_shuffle_bytes_total", "counter",
+    for (uint32_t i = 0; i < all->nstages; i++)
+        if (all->stages[i])
+            trp_data_bytes_add(&sum, &all->stages[i]->data);
+    head(p, name, "counter",
          "Bytes between stages: read, of them from other hosts, written, spilled.");
-    line(p, "troupe_run_shuffle_bytes_total", (double)read, "direction", "read", NULL);
-    line(p, "troupe_run_shuffle_bytes_total", (double)remote, "direction",
-         "read_remote", NULL);
-    line(p, "troupe_run_shuffle_bytes_total", (double)written, "direction", "written",
-         NULL);
-    line(p, "troupe_run_shuffle_bytes_total", (double)spilled, "direction", "spilled",
-         NULL);
+    line(p, name, (double)sum.read, "direction", "read", NULL);
+    line(p, name, (double)sum.remote, "direction", "read_remote", NULL);
+    line(p, name, (double)sum.written, "direction", "written", NULL);
+    line(p, name, (double)sum.spilled, "direction", "spilled", NULL);
     head(p, "troupe_run_nodes", "gauge", "Nodes of Slurm's that the run holds.");
     line(p, "troupe_run_nodes", all->nodes, NULL);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/time.h"
 
 struct reader {
     struct trp_run_parts *all;
@@ -26,11 +27,6 @@ const char *trp_run_flow_name(enum trp_flow f)
         "records_out",     "read",   "remote", "records_read", "written",
         "records_written", "spilled"};
     return names[f];
-}
-
-static int64_t ms(int64_t ns)
-{
-    return ns / 1000000;
 }
 
 /* A copy in place of what was there; false: out of memory. */
@@ -100,7 +96,7 @@ static bool read_stages(struct trp_run_action *a, const json_t *list)
 static int on_job_start(void *context, const struct trp_log_event *e)
 {
     struct trp_run_part *now = ((struct reader *)context)->now;
-    struct trp_run_action a = {.id = e->job, .submitted = ms(e->at)};
+    struct trp_run_action a = {.id = e->job, .submitted = trp_ms(e->at)};
     if (e->job == TRP_NONE)
         return 0;
     if (!TRP_ARRAY_GROW(now->actions, now->nactions, now->actions_capacity))
@@ -120,7 +116,7 @@ static int on_job_end(void *context, const struct trp_log_event *e)
         struct trp_run_action *a = &now->actions[i];
         if (a->id != e->job)
             continue;
-        a->ended = ms(e->at);
+        a->ended = trp_ms(e->at);
         return text(e->job_outcome ? e->job_outcome : word, &a->outcome) ? 0
                                                                          : TRP_ENOMEM;
     }
@@ -159,7 +155,7 @@ static int on_stage_submitted(void *context, const struct trp_log_event *e)
     int rc = find_try(context, e, &t);
     if (!t)
         return rc;
-    t->submitted = ms(e->at);
+    t->submitted = trp_ms(e->at);
     t->ntasks = e->ntasks;
     return text(e->pool, &t->pool) ? 0 : TRP_ENOMEM;
 }
@@ -185,7 +181,7 @@ static int on_stage_completed(void *context, const struct trp_log_event *e)
     int rc = find_try(context, e, &t);
     if (!t)
         return rc;
-    t->ended = ms(e->at);
+    t->ended = trp_ms(e->at);
     t->ntasks = e->ntasks;
     json_decref(t->accumulated);
     t->accumulated =
@@ -226,7 +222,7 @@ static int on_executor_added(void *context, const struct trp_log_event *e)
         free(x);
         return TRP_ENOMEM;
     }
-    x->added = ms(e->at);
+    x->added = trp_ms(e->at);
     x->cores = e->cores;
     x->profile = e->profile;
     x->resources = addresses(e->resources);
@@ -238,7 +234,7 @@ static int on_executor_removed(void *context, const struct trp_log_event *e)
     struct trp_run_executor *x = executor(context, e->executor);
     if (!x)
         return 0;
-    x->removed = ms(e->at);
+    x->removed = trp_ms(e->at);
     return text(e->removed, &x->reason) ? 0 : TRP_ENOMEM;
 }
 
@@ -266,7 +262,7 @@ static void count_end(struct trp_run_counts *c, const struct trp_log_event *e)
         c->killed++;
     else
         c->failed++;
-    add(&c->task_ms, ms(e->at) - ms(e->launched));
+    add(&c->task_ms, trp_ms(e->at) - trp_ms(e->launched));
     add_flows(c, e);
 }
 

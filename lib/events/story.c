@@ -12,6 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "core/base/time.h"
 #include "core/engine.h"
 #include "events/log_event.h"
 
@@ -41,11 +42,6 @@ struct reader {
 static const char *or_empty(const char *text)
 {
     return text ? text : "";
-}
-
-static int64_t ms(int64_t ns)
-{
-    return ns / 1000000;
 }
 
 /* ---- stages ---- */
@@ -122,7 +118,7 @@ static int on_stage_submitted(void *context, const struct trp_log_event *e)
     if (!k->stage)
         return 0;
     set_int(k->stage, "tasks", e->ntasks);
-    set_int(k->stage, "submitted", ms(e->at));
+    set_int(k->stage, "submitted", trp_ms(e->at));
     json_object_set_new(k->stage, "state", json_string("running"));
     json_object_set_new(k->stage, "first", json_null());
     json_object_set_new(k->stage, "ended", json_null());
@@ -144,7 +140,7 @@ static int on_stage_completed(void *context, const struct trp_log_event *e)
     json_t *s = stage_of(context, e);
     if (!s)
         return 0;
-    set_int(s, "ended", ms(e->at));
+    set_int(s, "ended", trp_ms(e->at));
     json_object_set_new(s, "state", json_string(state_of(e->failure)));
     if (e->failure)
         json_object_set_new(s, "reason", json_string(e->failure));
@@ -158,7 +154,7 @@ static int on_stage_skipped(void *context, const struct trp_log_event *e)
         return 0;
     json_object_set_new(s, "state", json_string(or_empty(e->outcome)));
     json_object_set_new(s, "reason", json_string(or_empty(e->reason)));
-    set_int(s, "ended", ms(e->at));
+    set_int(s, "ended", trp_ms(e->at));
     return 0;
 }
 
@@ -219,7 +215,7 @@ static int on_task_start(void *context, const struct trp_log_event *e)
 {
     json_t *s = stage_of(context, e);
     if (s && json_is_null(json_object_get(s, "first")))
-        set_int(s, "first", ms(e->at));
+        set_int(s, "first", trp_ms(e->at));
     return 0;
 }
 
@@ -252,7 +248,8 @@ static int on_task_end(void *context, const struct trp_log_event *e)
                          "stage_attempt", (json_int_t)trp_log_or_0(e->stage_attempt),
                          "host", or_empty(e->host), "executor",
                          or_empty(e->executor_name), "level", or_empty(e->level_name),
-                         "copy", e->copy, "ran", ms(e->at) - ms(e->launched), "end",
+                         "copy", e->copy, "ran", trp_ms(e->at) - trp_ms(e->launched),
+                         "end",
                          well            ? NULL
                          : e->end_reason ? e->end_reason
                                          : word));
@@ -303,8 +300,8 @@ static int on_message(void *context, const struct trp_log_event *e)
                      json_is_null(json_object_get(s, "ended")) &&
                      strncmp(text, "stage ", 6) != 0;
         if ((names(text, name) || (waits && warns)) &&
-            add(r, s, "told", json_pack("{s:I, s:s}", "at", ms(e->at), "text", text)) <
-                0)
+            add(r, s, "told",
+                json_pack("{s:I, s:s}", "at", trp_ms(e->at), "text", text)) < 0)
             return TRP_ENOMEM;
     }
     return 0;

@@ -9,4 +9,10 @@
 #define TRP_MS INT64_C(1000000)
 #define TRP_SECOND INT64_C(1000000000)
 
+/* Whole milliseconds. */
+static inline int64_t trp_ms(int64_t ns)
+{
+    return ns / TRP_MS;
+}
+
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/time.h"
 #include "events/page/facts_state.h"
 
 /* The attempt that an event tells of, made if it is new; NULL: out of memory, or its
@@ -172,12 +173,12 @@ int trp_page_on_task_end(void *facts, const struct trp_log_event *e)
         return trp_page_stage_of(f, e) == TRP_NONE ? 0 : TRP_ENOMEM;
     trp_page_id_drop(&f->open, e->task_id);
     trp_page_id_drop(&f->job_of_gang, e->task_id);
-    t->ended = e->at / 1000000;
+    t->ended = trp_ms(e->at);
     t->end = end_of(e);
     t->peak_mib = (uint32_t)(e->flow[TRP_FLOW_PEAK] >> 20);
     /* Before it ran it was on its way, or queued behind another one. */
-    if (e->ran_ns > 0 && t->ended - e->ran_ns / 1000000 > t->begun)
-        t->begun = t->ended - e->ran_ns / 1000000;
+    if (e->ran_ns > 0 && t->ended - trp_ms(e->ran_ns) > t->begun)
+        t->begun = t->ended - trp_ms(e->ran_ns);
     count_end(&f->stages[t->stage], t);
     return t->end == TRP_PAGE_FAILED || t->end == TRP_PAGE_LOST ? note_failure(f, t, e)
                                                                 : 0;
@@ -190,7 +191,7 @@ int trp_page_on_summary_begin(void *facts, const struct trp_log_event *e)
     struct trp_page_facts *f = facts;
     uint32_t stage = trp_page_stage_of(f, e);
     if (stage != TRP_NONE && !f->stages[stage].first)
-        f->stages[stage].first = e->at / 1000000;
+        f->stages[stage].first = trp_ms(e->at);
     return 0;
 }
 
@@ -219,7 +220,7 @@ int trp_page_on_summary(void *facts, const struct trp_log_event *e)
             .tasks = trp_log_or_0(trp_log_id(json_object_get(share, "Tasks"))),
             .run_ms = json_integer_value(json_object_get(share, "Run Time")),
             .from = s->first ? s->first : s->submitted,
-            .to = e->at / 1000000};
+            .to = trp_ms(e->at)};
     }
     return 0;
 }

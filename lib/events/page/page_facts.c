@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/time.h"
 #include "events/page/facts_state.h"
 
 struct trp_page_id {
@@ -108,7 +109,7 @@ static struct trp_page_start *now(const struct trp_page_facts *f)
 
 int64_t trp_page_note(struct trp_page_facts *f, int64_t ns)
 {
-    int64_t at = ns / 1000000;
+    int64_t at = trp_ms(ns);
     if (at > now(f)->last)
         now(f)->last = at;
     if (at && !now(f)->at)
@@ -122,11 +123,6 @@ static int before(void *context, const struct trp_log_event *e)
     if (e->kind != TRP_LOG_START)
         trp_page_note(f, e->at);
     return 0;
-}
-
-static int64_t ms(int64_t ns)
-{
-    return ns / 1000000;
 }
 
 /* ---- starts ---- */
@@ -307,9 +303,9 @@ static int on_stage_submitted(void *context, const struct trp_log_event *e)
     if (place == TRP_NONE)
         return TRP_ENOMEM;
     if (!f->stages[place].submitted)
-        f->stages[place].submitted = ms(e->at);
+        f->stages[place].submitted = trp_ms(e->at);
     f->stages[place].ended = 0;
-    return note_reason(f, place, TRP_WAIT_NOTHING, ms(e->at));
+    return note_reason(f, place, TRP_WAIT_NOTHING, trp_ms(e->at));
 }
 
 static int on_stage_completed(void *context, const struct trp_log_event *e)
@@ -317,7 +313,7 @@ static int on_stage_completed(void *context, const struct trp_log_event *e)
     struct trp_page_facts *f = context;
     uint32_t place = trp_page_stage_of(f, e);
     if (place != TRP_NONE)
-        f->stages[place].ended = ms(e->at);
+        f->stages[place].ended = trp_ms(e->at);
     return 0;
 }
 
@@ -371,8 +367,8 @@ static int on_executor_added(void *context, const struct trp_log_event *e)
     struct trp_page_executor *x = executor(f, e);
     if (!x)
         return TRP_ENOMEM;
-    x->came = ms(e->at);
-    x->asked = ms(e->requested);
+    x->came = trp_ms(e->at);
+    x->asked = trp_ms(e->requested);
     if (!x->asked || x->asked > x->came)
         x->asked = x->came;
     x->cores = (double)e->cores;
@@ -384,7 +380,7 @@ static int on_executor_added(void *context, const struct trp_log_event *e)
 static int on_executor_relabelled(void *context, const struct trp_log_event *e)
 {
     struct trp_page_executor *x = executor(context, e);
-    return x ? begin_span(context, x, profile_place(context, e), ms(e->at))
+    return x ? begin_span(context, x, profile_place(context, e), trp_ms(e->at))
              : TRP_ENOMEM;
 }
 
@@ -394,7 +390,7 @@ static int on_executor_removed(void *context, const struct trp_log_event *e)
     struct trp_page_executor *x = executor(f, e);
     if (!x)
         return TRP_ENOMEM;
-    x->gone = ms(e->at);
+    x->gone = trp_ms(e->at);
     if (x->span != TRP_NONE)
         f->spans[x->span].to = x->gone;
     free(x->why);
@@ -408,7 +404,7 @@ static int on_executor_asked(void *context, const struct trp_log_event *e)
     struct trp_page_executor *x = executor(context, e);
     if (!x)
         return TRP_ENOMEM;
-    x->asked = ms(e->at);
+    x->asked = trp_ms(e->at);
     x->profile = profile_place(context, e);
     return 0;
 }
@@ -418,7 +414,7 @@ static int on_executor_dropped(void *context, const struct trp_log_event *e)
     struct trp_page_executor *x = executor(context, e);
     if (!x)
         return TRP_ENOMEM;
-    x->gone = ms(e->at);
+    x->gone = trp_ms(e->at);
     return 0;
 }
 
@@ -441,7 +437,7 @@ static int on_slurm_queued(void *context, const struct trp_log_event *e)
         return TRP_ENOMEM;
     j->additional = true;
     j->profile = profile_place(context, e);
-    j->queued = ms(e->at);
+    j->queued = trp_ms(e->at);
     j->asked = trp_page_note(context, e->submitted);
     return 0;
 }
@@ -454,7 +450,7 @@ static int on_slurm_job(void *context, const struct trp_log_event *e)
     j->additional = e->additional;
     j->asked = trp_page_note(context, e->submitted);
     j->at = trp_page_note(context, e->started);
-    j->at = j->at ? j->at : ms(e->at);
+    j->at = j->at ? j->at : trp_ms(e->at);
     return 0;
 }
 
@@ -474,14 +470,14 @@ static int on_slurm_step(void *context, const struct trp_log_event *e)
     struct trp_page_job *j = job(f, e);
     if (!j)
         return TRP_ENOMEM;
-    j->at = j->at ? j->at : ms(e->at);
+    j->at = j->at ? j->at : trp_ms(e->at);
     if (e->task_id != TRP_NONE)
         return trp_page_id_set(&f->job_of_gang, e->task_id, e->job);
     struct trp_page_executor *x = executor(f, e);
     if (!x)
         return TRP_ENOMEM;
     x->job = e->job;
-    x->began = ms(e->at);
+    x->began = trp_ms(e->at);
     return 0;
 }
 
@@ -496,7 +492,7 @@ static int on_stage_waits(void *context, const struct trp_log_event *e)
     return stage == TRP_NONE
                ? 0
                : note_reason(context, stage, what < 0 ? TRP_WAIT_NOTHING : what,
-                             ms(e->at));
+                             trp_ms(e->at));
 }
 
 /* ---- what was told ---- */
@@ -509,7 +505,7 @@ static int on_message(void *context, const struct trp_log_event *e)
         f->messages_left_out++;
         return 0;
     }
-    struct trp_page_message m = {.at = ms(e->at),
+    struct trp_page_message m = {.at = trp_ms(e->at),
                                  .level = strdup(level ? level : ""),
                                  .text = strndup(text ? text : "", 2000)};
     if (m.level && m.text &&
