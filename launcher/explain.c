@@ -16,6 +16,7 @@
 #include "conf/table.h"
 #include "conf/wording.h"
 #include "events/story.h"
+#include "events/task_logs.h"
 #include "run_call.h"
 
 static struct {
@@ -146,17 +147,45 @@ static void print_tries(const json_t *tries)
     }
 }
 
-static void print_lost(const json_t *story)
+static int by_task(const void *task, const void *log)
+{
+    int64_t a = *(const int64_t *)task, b = ((const struct trp_task_log *)log)->task;
+    return a < b ? -1 : a > b;
+}
+
+/* Of a stage with one log for all (task_logs: stage) the event log names none. */
+static void print_given_up(const struct trp_asking *a, const char *stage,
+                           const json_t *lost)
+{
+    struct trp_task_log *v = NULL;
+    uint32_t n = 0;
+    trp_error err;
+    const json_t *t;
+    size_t i;
+    char dir[4400];
+    snprintf(dir, sizeof dir, "%s/logs/%s", a->folder, stage);
+    if (json_array_size(lost))
+        trp_task_logs_find(dir, &v, &n, &err);
+    json_array_foreach(lost, i, t) {
+        int64_t task = trp_asking_int(t, "task"), times = trp_asking_int(t, "failures");
+        char see[400] = "it has printed nothing";
+        if (*trp_asking_text(t, "log"))
+            snprintf(see, sizeof see, "%s", trp_asking_text(t, "log"));
+        else if (n && bsearch(&task, v, n, sizeof *v, by_task))
+            snprintf(see, sizeof see, "see: troupe logs %s %s %" PRId64, a->view.name,
+                     stage, task);
+        tell("  ", "task %" PRId64 " was given up after %" PRId64 " failure%s; %s",
+             task, times, times == 1 ? "" : "s", see);
+    }
+    trp_task_logs_free(v, n);
+}
+
+static void print_lost(const struct trp_asking *a, const char *stage,
+                       const json_t *story)
 {
     const json_t *t;
     size_t i;
-    json_array_foreach(json_object_get(story, "given_up"), i, t) {
-        tell("  ", "task %" PRId64 " was given up after %" PRId64 " failure%s; %s",
-             trp_asking_int(t, "task"), trp_asking_int(t, "failures"),
-             trp_asking_int(t, "failures") == 1 ? "" : "s",
-             *trp_asking_text(t, "log") ? trp_asking_text(t, "log")
-                                        : "it has printed nothing");
-    }
+    print_given_up(a, stage, json_object_get(story, "given_up"));
     json_array_foreach(json_object_get(story, "skipped"), i, t) {
         const char *after = trp_asking_text(t, "after");
         tell("  ",
@@ -179,7 +208,8 @@ static void print_told(const json_t *told)
     }
 }
 
-static void print_happened(const json_t *s)
+static void print_happened(const struct trp_asking *a, const char *name,
+                           const json_t *s)
 {
     int64_t submitted = trp_asking_int(s, "submitted"),
             first = trp_asking_int(s, "first"), ended = trp_asking_int(s, "ended"),
@@ -195,7 +225,7 @@ static void print_happened(const json_t *s)
     print_told(json_object_get(s, "told"));
     print_places(json_object_get(s, "places"));
     print_tries(json_object_get(s, "tries"));
-    print_lost(s);
+    print_lost(a, name, s);
     if (left)
         printf("  and %" PRId64 " more (--all)\n", left);
 }
@@ -240,7 +270,7 @@ static void print_text(const struct trp_asking *a, json_t *stories,
                trp_asking_int(s, "tasks"), trp_asking_int(s, "tasks") == 1 ? "" : "s");
         if (now)
             print_now(now, room);
-        print_happened(s);
+        print_happened(a, name, s);
     }
     if (plain)
         printf("%s%u stage%s ran with nothing to explain (--all)\n", shown ? "\n" : "",

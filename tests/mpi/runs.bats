@@ -364,6 +364,8 @@ Y
     [ "$(troupe logs r gang 0.0.1)" = "rank 1" ]
     [ "$(troupe logs r bad 0.1)" = "try 1" ]
     [ "$(troupe logs --failed r)" = $'==> bad/0.0.out <==\ntry 0\n\n==> bad/0.1.out <==\ntry 1' ]
+    run -0 troupe explain r bad
+    [[ "$output" == *"task 0 was given up after 2 failures; see: troupe logs r bad 0"* ]]
     [ "$(troupe logs r one | grep -c '^==>')" = 301 ]
     [ "$(troupe logs r big | wc -c)" = 9000000 ]
     run -2 troupe logs r nope
