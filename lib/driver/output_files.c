@@ -163,6 +163,12 @@ static bool has_changed(const struct trp_output *was, const char *base, bool con
            now.sum.high != was->sum.high || now.sum.low != was->sum.low;
 }
 
+bool trp_output_is_there(const char *path, const char *base)
+{
+    struct trp_output now = {0};
+    return measure(base, path, false, &now) == 0;
+}
+
 const char *trp_outputs_changed(const struct trp_outputs *o, const char *base,
                                 bool contents)
 {

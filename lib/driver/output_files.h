@@ -52,6 +52,8 @@ void trp_outputs_free(struct trp_outputs *o);
  * contents count, and the time only of those whose sum is not known. */
 const char *trp_outputs_changed(const struct trp_outputs *o, const char *base,
                                 bool contents);
+/* Whether there is anything of that name, be it a link that leads nowhere. */
+bool trp_output_is_there(const char *path, const char *base);
 
 /* Reads the file, or the one that a link leads to, and sets its sum; another kind of file
  * has none. False: it cannot be read, has not the size and time that it had when it was

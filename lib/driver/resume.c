@@ -393,6 +393,12 @@ static bool inputs_changed(const struct chooser *c, const struct trp_pipeline_st
     return is.high != was.high || is.low != was.low;
 }
 
+static void because_of_output(struct chooser *c, uint32_t i, const char *path)
+{
+    because(c, i, "output %.200s %s", path,
+            trp_output_is_there(path, c->q->cwd) ? "changed" : "is not there");
+}
+
 /* Whether nothing that the task has made or read stands against its being done. */
 static bool files_stand(struct chooser *c, uint32_t i, uint32_t t,
                         const struct trp_done_record *r,
@@ -402,7 +408,7 @@ static bool files_stand(struct chooser *c, uint32_t i, uint32_t t,
     const char *changed = trp_outputs_changed(&r->outputs, c->q->cwd, c->q->contents);
     const char *missing = changed ? NULL : missing_output(c, s, v);
     if (changed)
-        because(c, i, "output %.200s changed", changed);
+        because_of_output(c, i, changed);
     else if (missing)
         because(c, i, "output %.200s is not there", missing);
     else if (inputs_changed(c, s, r, v))
@@ -453,7 +459,7 @@ static int find_done(struct chooser *c, uint32_t i)
     else if (had && above)
         because(c, i, "stage %.64s runs again", above);
     else if (had && changed)
-        because(c, i, "output %.200s changed", changed);
+        because_of_output(c, i, changed);
     if (c->forced[i] || s->always || above || changed) {
         drop_stage(c, i);
         if (!above || trp_foreach_known(s)) /* to be told */

@@ -44,6 +44,7 @@ planned() {
     touch parts/1 # one more that matches
     [ "$(again)" = "b " ]
     rm out/2
+    [ "$(planned | sed -n 1p)" = "a: 2 tasks are done, 1 of 3 runs: output out/2 is not there" ]
     [ "$(again)" = "a2 c 1 " ]
     # The file is read again.
     sed -i "s/echo b >>ran/echo bb >>ran/" p.yaml
