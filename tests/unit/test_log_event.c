@@ -1,0 +1,102 @@
+/* Lines of an event log, as their readers get them. */
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "events/log_event.h"
+
+static struct trp_log_event decoded(const char *text)
+{
+    struct trp_log_event e;
+    json_t *json = json_loads(text, 0, NULL);
+    g_assert_cmpint(trp_log_event_decode(json, &e), ==, 0);
+    return e; /* its texts stay: the document is not freed before the end of a test */
+}
+
+static void fields_are_found_where_spark_has_them(void)
+{
+    struct trp_log_event e =
+        decoded("{\"Event\":\"SparkListenerTaskEnd\",\"Stage ID\":3,"
+                "\"Task End Reason\":{\"Reason\":\"Success\"},"
+                "\"Task Info\":{\"Task ID\":7,\"Executor ID\":\"driver\","
+                "\"Launch Time\":1000,\"Finish Time\":1500},"
+                "\"Task Metrics\":{\"Shuffle Read Metrics\":{\"Local Bytes Read\":5,"
+                "\"Remote Bytes Read\":6}}}");
+    g_assert_cmpint(e.kind, ==, TRP_LOG_TASK_END);
+    g_assert_cmpuint(e.stage, ==, 3);
+    g_assert_cmpuint(e.task_id, ==, 7);
+    g_assert_cmpuint(e.executor, ==, TRP_LOG_DRIVER);
+    g_assert_cmpint(e.at, ==, INT64_C(1500000000));
+    g_assert_cmpint(e.ran_ns, ==, INT64_C(500000000));
+    g_assert_cmpstr(e.end, ==, "Success");
+    g_assert_cmpuint(e.flow[TRP_FLOW_READ], ==, 11);
+    g_assert_cmpuint(e.flow[TRP_FLOW_REMOTE], ==, 6);
+    json_decref(e.json);
+}
+
+static void what_is_not_there_is_nothing(void)
+{
+    struct trp_log_event e = decoded("{\"Event\":\"SparkListenerTaskStart\","
+                                     "\"Stage ID\":-1,\"Task Info\":\"x\"}");
+    g_assert_cmpuint(e.stage, ==, TRP_NONE);
+    g_assert_cmpuint(e.task_id, ==, TRP_NONE);
+    g_assert_cmpuint(e.task, ==, 0);
+    g_assert_cmpuint(e.executor, ==, TRP_LOG_NOBODY);
+    g_assert_cmpint(e.at, ==, 0);
+    g_assert_null(e.host);
+    json_decref(e.json);
+}
+
+static void a_start_that_goes_on_has_its_own_time(void)
+{
+    struct trp_log_event e = decoded("{\"Event\":\"SparkListenerApplicationStart\","
+                                     "\"Timestamp\":1,\"Troupe Resumed\":2}");
+    g_assert_cmpint(e.first, ==, 1000000);
+    g_assert_cmpint(e.at, ==, 2000000);
+    json_decref(e.json);
+}
+
+static int count(void *n, const struct trp_log_event *e)
+{
+    g_assert_cmpuint(e->nodes, ==, 4);
+    ++*(int *)n;
+    return 0;
+}
+
+/* Also one whose word is not where ours have it; and what is not wanted is not even
+ * parsed. */
+static void lines_that_are_wanted_are_read(void)
+{
+    static const char lines[] = "{\"Event\":\"TroupeNodes\",\"Nodes\":4}\n"
+                                "{\"Nodes\":4, \"Event\": \"TroupeNodes\"}\n"
+                                "{\"Event\":\"TroupeNodes\0\0\0\0\n"
+                                "{\"Event\":\"TroupeMessage\",\"Text\":\n"
+                                "{\"Event\":\"Later\",\"Nodes\":4}\n"
+                                "{\"Event\":\"TroupeNodes\",\"Nod";
+    static trp_log_take *const take[TRP_LOG_EVENTS] = {[TRP_LOG_NODES] = count};
+    int n = 0;
+    const struct trp_log_reader reader = {.take = take, .context = &n};
+    trp_error err = {0};
+    char *file = NULL;
+    g_close(g_file_open_tmp("troupe-events-XXXXXX", &file, NULL), NULL);
+    g_assert_true(g_file_set_contents(file, lines, sizeof lines - 1, NULL));
+    if (trp_log_events_read(file, &reader, 1, &err) < 0)
+        g_error("%s", err.text);
+    g_assert_cmpint(n, ==, 2);
+    g_unlink(file);
+    g_free(file);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/log_event/fields_are_found_where_spark_has_them",
+                    fields_are_found_where_spark_has_them);
+    g_test_add_func("/log_event/what_is_not_there_is_nothing",
+                    what_is_not_there_is_nothing);
+    g_test_add_func("/log_event/a_start_that_goes_on_has_its_own_time",
+                    a_start_that_goes_on_has_its_own_time);
+    g_test_add_func("/log_event/lines_that_are_wanted_are_read",
+                    lines_that_are_wanted_are_read);
+    return g_test_run();
+}
