@@ -164,7 +164,7 @@ int trp_command_get(const void *p, size_t n, struct trp_command *ret)
     c.log_dir = trp_get_text(&v);
     c.run = trp_get_text(&v);
     c.run_dir = trp_get_text(&v);
-    c.one_log = trp_get_u8(&v) != 0;
+    c.one_log = trp_get_flag(&v);
     c.outputs = get_list(&v, &c.noutputs);
     c.outputs_wait_ns = trp_get_s64(&v);
     bool all = c.argv && c.env && c.resource_env && c.outputs && c.cwd && c.base &&
