@@ -401,7 +401,12 @@ static int find_path(const char *run, char *path, trp_error *err)
 {
     char state[LONG_PATH];
     if (!realpath(run, path))
-        return TRP_ENOENT;
+        return errno == EACCES
+                   ? trp_error_set(err, TRP_ESYSTEM,
+                                   "%.200s cannot be reached: %s; only the user whose "
+                                   "run it is may ask",
+                                   run, strerror(errno))
+                   : TRP_ENOENT;
     snprintf(state, sizeof state, "%s/state/run.json", path);
     if (access(state, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
         return TRP_ENOENT;

@@ -182,6 +182,20 @@ S
     cd "$BATS_TEST_TMPDIR"
 }
 
+@test "a run of another user, which only that user can reach, is said to be so" {
+    [ "$(id -u)" = 0 ] || skip "not root"
+    others_folder
+    chmod 755 "$d"
+    mkdir -p "$d/troupe-runs/r/state"
+    touch "$d/troupe-runs/r/state/run.json"
+    chmod 700 "$d/troupe-runs"
+    for call in status explain logs report; do
+        run -4 setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/ \
+            troupe $call "$d/troupe-runs/r"
+        [[ "$output" == *"/troupe-runs/r cannot be reached: Permission denied; only the user whose run it is may ask"* ]]
+    done
+}
+
 @test "a run whose folder is moved away goes on in it" {
     shared_folder
     evil_run
