@@ -144,8 +144,8 @@ terminal() {
     echo "$output" "$stderr"
     [[ "$stderr" == *"its driver is on $host, and no step of its job can be had: "*": this is what its event log says, last written "* ]]
     [[ "$output" == "r: running on $host"* ]]
-    run ! as bob head "$TROUPE" status "$PWD/troupe-runs/r"
-    [[ "$output" == *"belongs to alice"* || "$output" == *"is no run"* ]]
+    run -4 as bob head "$TROUPE" status "$PWD/troupe-runs/r"
+    [[ "$output" == *"only the user whose run it is may ask"* ]]
     as alice head touch go
     wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
 }
