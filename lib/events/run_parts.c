@@ -125,28 +125,29 @@ static int on_job_end(void *context, const struct trp_log_event *e)
 
 /* ---- attempts of stages ---- */
 
+/* NULL: out of memory. */
+static struct trp_run_try *try_of(const struct reader *r, struct trp_run_try_key key)
+{
+    struct trp_run_try *t = NULL;
+    HASH_FIND(hh, r->now->tries, &key, sizeof key, t);
+    if (t || !(t = calloc(1, sizeof *t)))
+        return t;
+    t->key = key;
+    HASH_ADD(hh, r->now->tries, key, sizeof t->key, t);
+    if (t->hh.tbl)
+        return t;
+    free(t);
+    return NULL;
+}
+
 /* The try that an event is about. 0 with NULL: it names none; TRP_ENOMEM. */
 static int find_try(const struct reader *r, const struct trp_log_event *e,
                     struct trp_run_try **ret)
 {
     const struct trp_run_try_key key = {e->stage, e->stage_attempt};
-    struct trp_run_try *t = NULL;
-    *ret = NULL;
-    if (e->stage == TRP_NONE || e->stage_attempt == TRP_NONE)
-        return 0;
-    HASH_FIND(hh, r->now->tries, &key, sizeof key, *ret);
-    if (*ret)
-        return 0;
-    if (!(t = calloc(1, sizeof *t)))
-        return TRP_ENOMEM;
-    t->key = key;
-    HASH_ADD(hh, r->now->tries, key, sizeof t->key, t);
-    if (!t->hh.tbl) {
-        free(t);
-        return TRP_ENOMEM;
-    }
-    *ret = t;
-    return 0;
+    bool named = e->stage != TRP_NONE && e->stage_attempt != TRP_NONE;
+    *ret = named ? try_of(r, key) : NULL;
+    return named && !*ret ? TRP_ENOMEM : 0;
 }
 
 static int on_stage_submitted(void *context, const struct trp_log_event *e)
