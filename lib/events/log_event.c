@@ -61,6 +61,7 @@ static const struct {
 enum { OBJECTS = sizeof objects / sizeof *objects };
 
 #define OF(kind) (1 << TRP_LOG_##kind)
+_Static_assert(TRP_LOG_EVENTS < 31, "a set of kinds is an int");
 enum {
     RUN = OF(APPLICATION) | OF(APPLICATION_END),
     PROFILE = OF(PROFILE),

@@ -20,7 +20,8 @@
 #include "core/base/error.h"
 #include "core/base/ids.h"
 
-/* Events: what "Event" is, where Spark has their fields, when they were. */
+/* A line an event: its kind, its word in the log, the object there that has its fields
+ * (NULL: the event itself), and which of these is its time. */
 #define TRP_LOG_KINDS(X)                                                               \
     X(START, "SparkListenerLogStart", NULL, "Timestamp")                               \
     X(APPLICATION, "SparkListenerApplicationStart", NULL, "Timestamp")                 \
@@ -59,8 +60,9 @@ enum trp_log_kind {
         TRP_LOG_EVENTS
 };
 
-/* Their fields: which events have it, in which object, of which type, what it is here,
- * what it is there. INFO: also in the event itself, where that has none. */
+/* A line a field: the events that have it, the object it is in there (log_event.c), its
+ * type, its member below, and its name in the log. One of INFO that is not in that
+ * object is looked for in the event itself. */
 #define TRP_LOG_FIELDS(X)                                                              \
     X(RUN, SELF, TEXT, app_name, "App Name")                                           \
     X(RUN, SELF, TEXT, app_id, "App ID")                                               \
@@ -184,7 +186,7 @@ enum trp_flow {
 struct trp_log_event {
     enum trp_log_kind kind;
     json_t *json, *info; /* the whole, and where its fields are */
-    int64_t at;          /* when it was */
+    int64_t at;          /* when it was, ns since 1970; 0: it does not say */
 #define TRP_LOG_FIELD(kinds, in, type, member, name) trp_log_##type member;
     TRP_LOG_FIELDS(TRP_LOG_FIELD)
 #undef TRP_LOG_FIELD
