@@ -79,21 +79,21 @@ static void use_durations(const uint8_t *data, size_t size, const trp_pipeline *
 static void use_log(const uint8_t *data, size_t size)
 {
     char file[64];
-    trp_task_log *l = NULL;
+    trp_duration_log *l = NULL;
     trp_error err = {0};
     int fd = memfd_create("log", MFD_CLOEXEC);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
     snprintf(file, sizeof file, "/proc/self/fd/%d", fd);
-    int rc = trp_task_log_load(file, &l, &err);
+    int rc = trp_duration_log_load(file, &l, &err);
     if (rc < 0) {
         conf_check_error(rc, &err, NULL);
         FUZZ_CHECK(strncmp(err.text, file, strlen(file)) == 0, "no file: %s", err.text);
     } else {
         struct trp_distribution d = {.kind = TRP_EMPIRICAL, .scale = 1};
-        if ((d.empirical = trp_task_log_stage(l, "0")))
+        if ((d.empirical = trp_duration_log_stage(l, "0")))
             draw(&d);
-        trp_task_log_free(l);
+        trp_duration_log_free(l);
     }
     close(fd);
 }

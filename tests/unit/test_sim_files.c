@@ -164,7 +164,7 @@ static void test_event_logs(void)
 {
     char *dir = g_dir_make_tmp("troupe-sim-XXXXXX", NULL);
     char *file = g_build_filename(dir, "events.jsonl", NULL);
-    trp_task_log *l;
+    trp_duration_log *l;
     trp_error err;
     write_log(file,
               "{\"Event\":\"SparkListenerLogStart\",\"Spark Version\":\"4\"}\n"
@@ -180,19 +180,19 @@ static void test_event_logs(void)
               "Reason\":{\"Reason\":\"Success\"},\"Task Info\":{\"Launch "
               "Time\":1000,\"Finish Time\":1001},\"Troupe Run Time ns\":1234}\n"
               "{\"Event\":\"SparkListenerTaskEnd\",\"Sta");
-    if (trp_task_log_load(file, &l, &err) < 0)
+    if (trp_duration_log_load(file, &l, &err) < 0)
         g_error("%s", err.text);
-    const struct trp_empirical *e = trp_task_log_stage(l, "map");
+    const struct trp_empirical *e = trp_duration_log_stage(l, "map");
     g_assert_nonnull(e);
-    g_assert_true(e == trp_task_log_stage(l, "3"));
-    g_assert_null(trp_task_log_stage(l, "reduce"));
+    g_assert_true(e == trp_duration_log_stage(l, "3"));
+    g_assert_null(trp_duration_log_stage(l, "reduce"));
     g_assert_cmpuint(e->ntasks, ==, 12);
     g_assert_cmpuint(e->n, ==, 2);
     g_assert_cmpfloat(trp_empirical_draw(e, 0.1), ==, 500000000);
     g_assert_cmpfloat(trp_empirical_draw(e, 0.9), ==, 1234);
-    trp_task_log_free(l);
+    trp_duration_log_free(l);
     write_log(file, "{\"Event\":\"SparkListenerLogStart\"}\nnonsense\n");
-    g_assert_cmpint(trp_task_log_load(file, &l, &err), ==, TRP_EINVAL);
+    g_assert_cmpint(trp_duration_log_load(file, &l, &err), ==, TRP_EINVAL);
     g_assert_nonnull(strstr(err.text, "events.jsonl:2: "));
     remove(file);
     remove(dir);

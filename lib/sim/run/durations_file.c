@@ -142,20 +142,20 @@ static char *path_of(const char *file, const char *events)
                                                                              : path;
 }
 
-static int log_of(trp_sim_durations *d, const char *events, const trp_task_log **ret,
-                  trp_error *err)
+static int log_of(trp_sim_durations *d, const char *events,
+                  const trp_duration_log **ret, trp_error *err)
 {
     char *path = path_of(d->file, events);
     int rc = TRP_ENOMEM;
     for (uint32_t i = 0; path && i < d->nlogs; i++) {
-        if (strcmp(trp_task_log_file(d->logs[i]), path) != 0)
+        if (strcmp(trp_duration_log_file(d->logs[i]), path) != 0)
             continue;
         free(path);
         *ret = d->logs[i];
         return 0;
     }
     if (path && TRP_ARRAY_GROW(d->logs, d->nlogs, d->logs_cap))
-        rc = trp_task_log_load(path, &d->logs[d->nlogs], err);
+        rc = trp_duration_log_load(path, &d->logs[d->nlogs], err);
     else
         trp_error_set(err, rc, "out of memory for event logs");
     if (rc == 0)
@@ -169,17 +169,17 @@ static int find_events(trp_sim_durations *d, const trp_pipeline *p, uint32_t i,
 {
     struct trp_distribution_reader *r = &d->stages[i].of;
     const char *stage = r->stage ? r->stage : p->stages[i].name;
-    const trp_task_log *l = NULL;
+    const trp_duration_log *l = NULL;
     trp_error why;
     int rc = log_of(d, r->events, &l, &why);
     if (rc < 0)
         return trp_error_at(err, rc, d->file, r->events_mark, "%s", why.text);
-    r->d.empirical = trp_task_log_stage(l, stage);
+    r->d.empirical = trp_duration_log_stage(l, stage);
     if (r->d.empirical)
         return 0;
     return trp_error_at(err, TRP_EINVAL, d->file, r->events_mark,
-                        "%s has no durations of a stage \"%s\"", trp_task_log_file(l),
-                        trp_show(stage).text);
+                        "%s has no durations of a stage \"%s\"",
+                        trp_duration_log_file(l), trp_show(stage).text);
 }
 
 /* ---- loading ---- */
@@ -264,7 +264,7 @@ void trp_sim_durations_free(trp_sim_durations *d)
     if (!d)
         return;
     for (uint32_t i = 0; i < d->nlogs; i++)
-        trp_task_log_free(d->logs[i]);
+        trp_duration_log_free(d->logs[i]);
     free(d->logs);
     trp_conf_arena_free(&d->arena);
     free(d);

@@ -28,7 +28,7 @@ struct trp_sim_stage {
 typedef struct trp_sim_durations {
     struct trp_conf_arena arena;
     char *file;
-    trp_task_log **logs;
+    trp_duration_log **logs;
     uint32_t nlogs, logs_cap;
     struct trp_sim_stage *stages; /* in the pipeline's order */
     uint32_t nstages;

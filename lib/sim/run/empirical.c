@@ -10,7 +10,7 @@
 
 enum { STAGES_MAX = 1000000 };
 
-struct trp_task_log {
+struct trp_duration_log {
     char *file;
     struct trp_empirical **stages; /* by id; NULL: not heard of */
     uint32_t nstages, cap;
@@ -64,7 +64,7 @@ double trp_empirical_mean(const struct trp_empirical *e)
 
 /* ---- reading ---- */
 
-static struct trp_empirical *stage_of(trp_task_log *l, uint32_t id)
+static struct trp_empirical *stage_of(trp_duration_log *l, uint32_t id)
 {
     if (id >= STAGES_MAX || !TRP_ARRAY_GROW(l->stages, id, l->cap))
         return NULL;
@@ -120,7 +120,7 @@ static int take_summary(void *log, const struct trp_log_event *e)
     return 0;
 }
 
-int trp_task_log_load(const char *file, trp_task_log **ret, trp_error *err)
+int trp_duration_log_load(const char *file, trp_duration_log **ret, trp_error *err)
 {
     static trp_log_take *const take[TRP_LOG_EVENTS] = {
         [TRP_LOG_TASK_END] = take_end,
@@ -128,24 +128,24 @@ int trp_task_log_load(const char *file, trp_task_log **ret, trp_error *err)
         [TRP_LOG_STAGE] = take_stage,
         [TRP_LOG_STAGE_END] = take_stage,
     };
-    trp_task_log *l = calloc(1, sizeof *l);
+    trp_duration_log *l = calloc(1, sizeof *l);
     const struct trp_log_reader reader = {.take = take, .context = l};
     if (l)
         l->file = strdup(file);
     if (!l || !l->file) {
-        trp_task_log_free(l);
+        trp_duration_log_free(l);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for %s", file);
     }
     int rc = trp_log_events_read(file, &reader, 1, err);
     if (rc < 0) {
-        trp_task_log_free(l);
+        trp_duration_log_free(l);
         return rc;
     }
     *ret = l;
     return 0;
 }
 
-void trp_task_log_free(trp_task_log *l)
+void trp_duration_log_free(trp_duration_log *l)
 {
     if (!l)
         return;
@@ -161,12 +161,13 @@ void trp_task_log_free(trp_task_log *l)
     free(l);
 }
 
-const char *trp_task_log_file(const trp_task_log *l)
+const char *trp_duration_log_file(const trp_duration_log *l)
 {
     return l->file;
 }
 
-const struct trp_empirical *trp_task_log_stage(const trp_task_log *l, const char *name)
+const struct trp_empirical *trp_duration_log_stage(const trp_duration_log *l,
+                                                   const char *name)
 {
     int64_t id;
     for (uint32_t i = l->nstages; i-- > 0;) {

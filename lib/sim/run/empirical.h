@@ -33,14 +33,15 @@ struct trp_empirical {
 double trp_empirical_draw(const struct trp_empirical *e, double unit);
 double trp_empirical_mean(const struct trp_empirical *e);
 
-typedef struct trp_task_log trp_task_log;
+typedef struct trp_duration_log trp_duration_log;
 
 /* Reads a whole log. TRP_EINVAL with "FILE:LINE: …"; TRP_ESYSTEM. */
-int trp_task_log_load(const char *file, trp_task_log **ret, trp_error *err);
-void trp_task_log_free(trp_task_log *l);
-const char *trp_task_log_file(const trp_task_log *l);
+int trp_duration_log_load(const char *file, trp_duration_log **ret, trp_error *err);
+void trp_duration_log_free(trp_duration_log *l);
+const char *trp_duration_log_file(const trp_duration_log *l);
 /* The stage of this name, the newest with durations; else the one of this id. NULL:
  * none. */
-const struct trp_empirical *trp_task_log_stage(const trp_task_log *l, const char *name);
+const struct trp_empirical *trp_duration_log_stage(const trp_duration_log *l,
+                                                   const char *name);
 
 #endif
