@@ -84,7 +84,7 @@ void trp_guard_remove_cgroups(const char *folder)
     if (!base || !base[1])
         return;
     snprintf(prefix, sizeof prefix, "%s-", base + 1);
-    trp_cgroup_memory_sweep("", prefix);
+    trp_cgroup_memory_sweep("", prefix, true);
 }
 
 void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, const char *helper,

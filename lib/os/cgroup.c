@@ -406,30 +406,37 @@ bool trp_cgroup_remove(const char *path)
     return rmdir(path) == 0 || errno == ENOENT;
 }
 
-static void sweep_folder(const char *parent, const char *prefix)
+/* False: one is left. */
+static bool sweep_folder(const char *parent, const char *prefix, bool kill)
 {
     size_t n = strlen(prefix);
+    bool gone = true;
     DIR *dir = opendir(parent);
-    if (!dir)
-        return;
-    for (struct dirent *e; (e = readdir(dir));) {
+    for (struct dirent *e; dir && (e = readdir(dir));) {
         char path[TRP_CGROUP_PATH];
         if (strncmp(e->d_name, prefix, n) != 0 || !e->d_name[n] ||
             strspn(e->d_name + n, "0123456789") != strlen(e->d_name + n) ||
             !join(path, parent, e->d_name))
             continue;
-        for (int i = 0; i < 200 && !trp_cgroup_remove(path); i++) {
+        bool removed = trp_cgroup_remove(path);
+        for (int i = 0; i < 200 && !removed && kill; i++) {
             trp_cgroup_kill(path);
             usleep(5000);
+            removed = trp_cgroup_remove(path);
         }
+        gone &= removed;
     }
-    closedir(dir);
+    if (dir)
+        closedir(dir);
+    return gone;
 }
 
-void trp_cgroup_memory_sweep(const char *root, const char *prefix)
+bool trp_cgroup_memory_sweep(const char *root, const char *prefix, bool kill)
 {
     struct candidates c;
+    bool gone = true;
     find_candidates(root, &c);
     for (int i = 0; i < c.n; i++)
-        sweep_folder(c.v[i].parent, prefix);
+        gone &= sweep_folder(c.v[i].parent, prefix, kill);
+    return gone;
 }

@@ -61,7 +61,8 @@ bool trp_cgroup_is_empty(const char *path);
 bool trp_cgroup_remove(const char *path);
 
 /* Removes every group PREFIX<digits> in any place where trp_cgroup_memory_open would
- * have made one, killing who is in it: what a run leaves whose driver was killed. */
-void trp_cgroup_memory_sweep(const char *root, const char *prefix);
+ * have made one: what a run leaves whose driver was killed. `kill`: with who is in it;
+ * else only those that are empty. False: one is left. */
+bool trp_cgroup_memory_sweep(const char *root, const char *prefix, bool kill);
 
 #endif

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/cgroup.h"
 #include "os/tree.h"
 
 #define PREFIX "troupe-"
@@ -146,6 +147,14 @@ static bool is_awaited(int folder)
     return held;
 }
 
+/* The memory groups of executors, which are named by their run's private folder. */
+static bool remove_groups(const char *name)
+{
+    char prefix[NAME_MAX + 2];
+    snprintf(prefix, sizeof prefix, "%s-", name);
+    return trp_cgroup_memory_sweep("", prefix, false);
+}
+
 /* True: it is in use, by one of the owners. */
 static bool remove_unused(int at, const char *name, const char *const *owners, size_t n)
 {
@@ -155,7 +164,7 @@ static bool remove_unused(int at, const char *name, const char *const *owners, s
     bool marked = faccessat(fd, MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     bool used = marked && flock(fd, LOCK_EX | LOCK_NB) < 0;
     bool theirs = marked && is_made_for(fd, owners, n);
-    if (marked && !used && (theirs || !is_awaited(fd)))
+    if (marked && !used && (theirs || !is_awaited(fd)) && remove_groups(name))
         remove_folder(at, name);
     bool awaited = used && theirs;
     close(fd);

@@ -66,7 +66,8 @@ int trp_run_files_find(const char *parent, const char *owner, struct trp_run_fil
 bool trp_run_files_leave(struct trp_run_files *f, bool over);
 
 /* Removes the folders beside `path` that this user's processes made in the same way and
- * nobody uses any more. */
+ * nobody uses any more, each with the memory groups that are named by it
+ * (os/cgroup.h), once these are empty. */
 void trp_private_folders_sweep(const char *path);
 /* The same in a process of its own, which is not waited for: it may be much. */
 void trp_private_folders_sweep_aside(const char *path);

@@ -126,6 +126,10 @@ Y
     [[ "$stderr" == *"stage loud: task 0 failed once, with exit status 3; see troupe-runs/r/logs/loud/0.0.out"* ]]
 }
 
+# groups_of FOLDER: memory groups of the run that has this private folder, where it may have any.
+groups_of() { find /sys/fs/cgroup -type d -name "${1##*/}-[0-9]*" 2>/dev/null; }
+without_groups() { [ -z "$(groups_of "$1")" ]; }
+
 @test "what a run leaves that was killed at one blow goes with the next one; nothing else" {
     one 'run: "touch $TROUPE_SCRATCH/f begun; sleep 60"'
     mkdir -p -m 700 /tmp/troupe-drill1 # somebody's own, by chance of such a name
@@ -146,11 +150,13 @@ Y
     nothing_left 10
     [ -d "$mine" ]
     ls troupe-runs/r/state/scratch/x*
+    echo "memory groups: $(groups_of "$mine")"
     kill $holder
     sleep 6 # younger ones may be about to be locked
     one 'run: "true"'
     run -0 troupe run --resume r --force s p.yaml
     wait_until 10 test ! -e "$mine"
+    without_groups "$mine"
     [ ! -e troupe-runs/r/state/scratch ]
     rmdir /tmp/troupe-drill1
 }
