@@ -1,7 +1,9 @@
 /*
- * One pass adds each stage to its row, found in a hash table by the stem of the stage's name, or by
- * its id while there are few stages or when it has no name; then it is chosen which
- * rows stay. O(stages + tasks) time at most, memory for the distinct names.
+ * One pass adds each stage to its row, found in a hash table by the stem of the stage's
+ * name, or by its id while there are few stages or when it has no name; then it is
+ * chosen which rows stay; another pass, in the order in which stages were submitted,
+ * counts the time of each row. O(stages log stages + tasks) time at most, memory for the
+ * stages and the distinct names.
  *
  * The median of several stages is that of all their tasks, within 1 % (durations.h):
  * what was counted for each stage is added up. The median of their medians was
@@ -64,8 +66,6 @@ static void add_row(struct trp_summary_row *to, const struct trp_summary_row *mo
     to->failures += more->failures;
     to->given_up += more->given_up;
     to->skipped += more->skipped;
-    if (__builtin_add_overflow(to->wall_ns, more->wall_ns, &to->wall_ns))
-        to->wall_ns = INT64_MAX;
     to->cpu += more->cpu;
     to->nodes += more->nodes;
     trp_data_bytes_add(&to->data, &more->data);
@@ -98,8 +98,6 @@ static struct trp_summary_row row_of(const struct trp_statistics *s,
                                 .nodes = trp_statistics_node_seconds(s, stage),
                                 .cpu = stage->cpu,
                                 .data = stage->data};
-    if (stage->submitted > 0)
-        r.wall_ns = (stage->ended > 0 ? stage->ended : s->last) - stage->submitted;
     if (stage->held)
         r.held = *stage->held;
     if (stage->used)
@@ -107,52 +105,79 @@ static struct trp_summary_row row_of(const struct trp_statistics *s,
     return r;
 }
 
-/* The row where a stage belongs; NULL: out of memory. */
+/* Rows are found by the stem of a stage's name, or by its id. */
+struct row_key {
+    char stem[300]; /* "" by id */
+    const void *bytes;
+    size_t size;
+};
+
+static void key_of(const struct trp_stage_statistics *stage, bool by_name,
+                   struct row_key *ret)
+{
+    ret->stem[0] = '\0';
+    ret->bytes = &stage->stage;
+    ret->size = sizeof stage->stage;
+    if (!by_name || !stage->name)
+        return;
+    trp_name_stem(stage->name, ret->stem, sizeof ret->stem);
+    ret->bytes = ret->stem;
+    ret->size = strlen(ret->stem) + 1;
+}
+
+/* The row where a stage belongs; NULL: there is none yet. */
+static struct entry *find_entry(struct entry *table, const struct row_key *key)
+{
+    struct entry *e;
+    HASH_FIND(hh, table, key->bytes, key->size, e);
+    return e;
+}
+
+/* The same, made if need be; NULL: out of memory. */
 static struct entry *entry_of(struct entry **table,
                               const struct trp_stage_statistics *stage, bool by_name)
 {
-    char stem[300] = "";
-    struct entry *e;
-    by_name = by_name && stage->name;
-    if (by_name)
-        trp_name_stem(stage->name, stem, sizeof stem);
-    const void *key = by_name ? (const void *)stem : &stage->stage;
-    size_t size = by_name ? strlen(stem) + 1 : sizeof stage->stage;
-    HASH_FIND(hh, *table, key, size, e);
+    struct row_key key;
+    key_of(stage, by_name, &key);
+    struct entry *e = find_entry(*table, &key);
     if (e) {
         if (strcmp(e->row.name, stage->name) != 0)
             e->row.name = e->stem;
         return e;
     }
-    e = calloc(1, sizeof *e + strlen(stem) + 1);
+    e = calloc(1, sizeof *e + strlen(key.stem) + 1);
     if (!e)
         return NULL;
-    strcpy(e->stem, stem);
+    strcpy(e->stem, key.stem);
     e->row.name = stage->name;
-    if (by_name)
-        key = e->stem;
-    HASH_ADD_KEYPTR(hh, *table, key, size, e);
+    if (key.bytes == key.stem)
+        key.bytes = e->stem;
+    HASH_ADD_KEYPTR(hh, *table, key.bytes, key.size, e);
     if (e->hh.tbl)
         return e;
     free(e);
     return NULL;
 }
 
+static uint32_t count_stages(const struct trp_statistics *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->nstages; i++)
+        n += s->stages[i] != NULL;
+    return n;
+}
+
 static struct entry *fill_table(const struct trp_statistics *s,
-                                struct trp_summary_rows *r, bool all)
+                                struct trp_summary_rows *r, bool by_name)
 {
     struct entry *table = NULL;
-    uint32_t nstages = 0;
     r->total.held = s->idle;
     r->total.nodes = s->idle_nodes;
-    for (uint32_t i = 0; i < s->nstages; i++)
-        nstages += s->stages[i] != NULL;
     for (uint32_t i = 0; i < s->nstages; i++) {
         if (!s->stages[i])
             continue;
         struct trp_summary_row one = row_of(s, s->stages[i]);
-        struct entry *e =
-            entry_of(&table, s->stages[i], !all && nstages > TRP_SUMMARY_ROWS);
+        struct entry *e = entry_of(&table, s->stages[i], by_name);
         add_row(&r->total, &one);
         add_all(e ? &e->row : &r->rest, &one);
     }
@@ -182,13 +207,50 @@ static void choose(struct entry *table, uint32_t n, bool all)
     free(order);
 }
 
+static int by_submission(const void *a, const void *b)
+{
+    const struct trp_stage_statistics *const *x = a, *const *y = b;
+    int64_t p = (*x)->submitted, q = (*y)->submitted;
+    return p < q ? -1 : p > q;
+}
+
+/* The time in which a stage of the row was under way: what several were at once counts
+ * once. Without memory it is not told. */
+static void add_walls(const struct trp_statistics *s, struct entry *table, bool by_name,
+                      struct trp_summary_row *rest)
+{
+    uint32_t n = 0;
+    const struct trp_stage_statistics **order = calloc(s->nstages + 1, sizeof *order);
+    for (uint32_t i = 0; order && i < s->nstages; i++)
+        if (s->stages[i] && s->stages[i]->submitted > 0)
+            order[n++] = s->stages[i];
+    if (n)
+        qsort(order, n, sizeof *order, by_submission);
+    for (uint32_t i = 0; i < n; i++) {
+        struct row_key key;
+        key_of(order[i], by_name, &key);
+        struct entry *e = find_entry(table, &key);
+        struct trp_summary_row *row = e && e->kept ? &e->row : rest;
+        int64_t from = order[i]->submitted,
+                to = order[i]->ended > 0 ? order[i]->ended : s->last;
+        from = from > row->until ? from : row->until;
+        if (to <= from)
+            continue;
+        row->wall_ns += to - from;
+        row->until = to;
+    }
+    free(order);
+}
+
 void trp_summary_rows_make(const struct trp_statistics *s, bool all,
                            struct trp_summary_rows *ret)
 {
+    bool by_name = !all && count_stages(s) > TRP_SUMMARY_ROWS;
     *ret = (struct trp_summary_rows){0};
-    struct entry *table = fill_table(s, ret, all), *next;
+    struct entry *table = fill_table(s, ret, by_name), *next;
     ret->v = calloc(HASH_COUNT(table) + 1, sizeof(struct trp_summary_row *));
     choose(table, HASH_COUNT(table), all);
+    add_walls(s, table, by_name, &ret->rest);
     for (struct entry *e = table; e; e = next) {
         next = e->hh.next;
         HASH_DEL(table, e);

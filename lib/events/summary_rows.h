@@ -27,7 +27,8 @@ struct trp_summary_row {
     bool submitted;    /* one of them at least */
     bool same_profile; /* all have that of `first` */
     uint64_t tasks, attempts, failures, given_up, skipped;
-    int64_t wall_ns;                /* the sum of theirs */
+    int64_t wall_ns; /* in which one of them at least was under way … */
+    int64_t until;   /* … counted up to here; the total has none */
     struct trp_durations durations; /* of all their tasks */
     struct trp_seconds held, used;
     double nodes; /* node-seconds */

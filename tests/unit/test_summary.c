@@ -451,6 +451,27 @@ static void names_that_differ_in_a_number_are_one_row(void)
         (const char *const[]){"\nalign-* \303\22760\n", "\nsort \303\22740 ", NULL});
 }
 
+/* 60 that are there at once, from second 0 to 5 and to 7, and one from 20 to 21. */
+static void what_is_there_at_once_takes_its_time_once(void)
+{
+    char name[32];
+    trp_event_log *l = new_log();
+    for (uint32_t i = 0; i < 61; i++) {
+        int64_t from = i < 60 ? T0 : T0 + 20 * S;
+        int64_t to = from + (i == 60 ? 1 : i % 2 ? 5 : 7) * S;
+        snprintf(name, sizeof name, "align-%u", i);
+        struct trp_event_stage s = {.stage = {i}, .name = name, .ntasks = 1};
+        trp_event_job_start(l, &(struct trp_event_job){.job = {i}}, from, &s, 1);
+        trp_event_stage_submitted(l, &s, from);
+        trp_event_stage_ended(l, s.stage, TRP_OUTCOME_SUCCEEDED, "", to);
+    }
+    check_summary(
+        l, 2 + 2 + 4,
+        (const char *const[]){"\nalign-* \303\22761  default     61         0  "
+                              "     0   8.00s",
+                              NULL});
+}
+
 static void the_smallest_rows_are_one(void)
 {
     char name[32];
@@ -544,6 +565,8 @@ int main(int argc, char **argv)
                     stages_of_one_name_are_one_row);
     g_test_add_func("/summary/the smallest rows are one when names are many",
                     the_smallest_rows_are_one);
+    g_test_add_func("/summary/what is there at once takes its time once",
+                    what_is_there_at_once_takes_its_time_once);
     g_test_add_func("/summary/names that differ in a number are one row",
                     names_that_differ_in_a_number_are_one_row);
     g_test_add_func("/summary/long names are cut between characters",
