@@ -263,7 +263,9 @@ answer_newer() {
         $SIG{CHLD} = "IGNORE";
         while (my $c = $s->accept()) {
             next if fork;
-            $c->sysread(my $asked, 65536) or exit;
+            # All of it, length first: libslurm loses a byte that comes while it still sends.
+            read($c, my $asked, 4) == 4 or exit;
+            read($c, $asked, unpack("N", $asked));
             $c->syswrite(pack("N n", 62, 0x7f00) . "\0" x 60);
             1 while $c->sysread($asked, 65536); # closed before, it would be reset
             exit;
@@ -273,8 +275,6 @@ answer_newer() {
 @test "a slurmctld that libslurm does not understand is told, with what to do" {
     own_conf
     echo SlurmctldPort=7999 >>c/slurm.conf
-    # It does answer, and a busy machine takes its time.
-    sed -i 's/^MessageTimeout=.*/MessageTimeout=10/' c/slurm.conf
     answer_newer
     wait_until 10 on head bash -c ': </dev/tcp/localhost/7999'
     unanswered "$TROUPE" check
