@@ -131,7 +131,7 @@ static int ask_some(struct trp_block_call *call)
     struct trp_buf b = {0};
     uint32_t n = 0;
     trp_put_u32(&b, 0);
-    while (call->queue && n < TRP_WANTED_FRAME && call->npieces < TRP_WANTED_PENDING) {
+    while (call->queue && n < TRP_WANTED_FRAME) {
         struct trp_fetch *f = call->queue;
         DL_DELETE(call->queue, f);
         f->where = TRP_FETCH_SENT;
@@ -150,12 +150,14 @@ static int ask_some(struct trp_block_call *call)
     return rc;
 }
 
+/* Asks for all that is in the queue, or as much as there is room for: whole frames. */
 static void ask_pieces(struct trp_block_call *call)
 {
     int rc = 0;
     if (call->npieces == 0)
         call->moved_ns = call->all->now;
-    while (rc == 0 && call->queue && call->npieces < TRP_WANTED_PENDING &&
+    while (rc == 0 && call->queue &&
+           call->npieces + TRP_WANTED_FRAME <= TRP_WANTED_PENDING &&
            !trp_link_pending(&call->link))
         rc = ask_some(call);
     if (rc < 0)

@@ -12,6 +12,7 @@
 
 #include "data/block_client.h"
 #include "data/block_server.h"
+#include "data/block_wire.h"
 #include "shuffle_data.h"
 
 #define MIB ((size_t)1 << 20)
@@ -99,17 +100,6 @@ static inline void write_numbers(struct world *w, size_t most, int compress)
     }
 }
 
-/* Tries again after half a minute, unless it has learnt better. */
-static inline trp_block_client *start_slow_client(void)
-{
-    trp_error err;
-    trp_block_client *c = NULL;
-    const struct trp_block_client_config config = {
-        .secret = secret, .mac = true, .retry_ns = 30000 * MS};
-    g_assert_cmpint(trp_block_client_start(&config, &c, &err), ==, 0);
-    return c;
-}
-
 static inline struct world *world_make(uint32_t maps, uint32_t partitions,
                                        uint32_t records, size_t most, int compress)
 {
@@ -146,6 +136,32 @@ static inline void world_free(struct world *w)
     shuffle_folder_remove(w->mine);
     g_free(w->sources);
     g_free(w);
+}
+
+/* No server is known any more. The client tries again after half a minute, unless it
+ * has learnt better. */
+static inline void forget_servers(struct world *w)
+{
+    trp_error err;
+    const struct trp_block_client_config config = {
+        .secret = secret, .mac = true, .retry_ns = 30000 * MS};
+    trp_block_client_stop(w->client);
+    g_assert_cmpint(trp_block_client_start(&config, &w->client, &err), ==, 0);
+    for (uint32_t h = 0; h < HOSTS; h++)
+        w->hosts[h] =
+            (struct trp_data_host){.name = h == 0 ? "zero" : "one", .location = h};
+}
+
+/* The client learns who serves the host, once so many pieces wait for a server. */
+static inline void learn_when_wanted(struct world *w, uint32_t host, uint64_t pieces)
+{
+    const char *own = w->own[host];
+    struct trp_block_client_counts counts;
+    do {
+        g_usleep(1000);
+        trp_block_client_counts(w->client, &counts);
+    } while (counts.retries < pieces);
+    g_assert_cmpint(trp_block_client_learn(w->client, host, &own, 1), ==, 0);
 }
 
 static inline struct trp_shuffle_read read_of(const struct world *w, uint32_t partition)
