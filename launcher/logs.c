@@ -17,11 +17,10 @@
 #include "conf/wording.h"
 #include "core/base/array.h"
 #include "core/base/ids.h"
-#include "driver/pipeline_settings.h"
-#include "driver/run_spec.h"
 #include "events/log_event.h"
 #include "events/run_folder.h"
 #include "events/task_logs.h"
+#include "logs_none.h"
 
 enum { LOOK_MS = 300, NAME_SIZE = 200 };
 
@@ -242,34 +241,6 @@ static int show(struct showing *s, trp_error *err)
     return r;
 }
 
-/* Whether the pipeline of the run has such a stage, which has printed nothing then. */
-static bool has_stage(const char *folder, const char *stage)
-{
-    struct trp_run_spec *spec = NULL;
-    trp_pipeline *p = NULL;
-    bool has = false;
-    if (trp_run_spec_load(folder, &spec, NULL) == 0 &&
-        trp_pipeline_stored(spec, &p, NULL) == 0)
-        for (uint32_t i = 0; i < p->nstages && !has; i++)
-            has = strcmp(p->stages[i].name, stage) == 0;
-    trp_pipeline_free(p);
-    trp_run_spec_free(spec);
-    return has;
-}
-
-static int check_stage(const struct showing *s, trp_error *err)
-{
-    char path[4400];
-    snprintf(path, sizeof path, "%s/logs/%s", s->folder, call.stage ? call.stage : "");
-    if (!call.stage || call.follow ||
-        (!strchr(call.stage, '/') && access(path, F_OK) == 0) ||
-        has_stage(s->folder, call.stage))
-        return 0;
-    return trp_error_set(err, TRP_EINVAL,
-                         "logs: there is no stage %s in run %s that printed anything",
-                         trp_show(call.stage).text, strrchr(s->folder, '/') + 1);
-}
-
 static const struct trp_arg table[] = {
     TRP_ARGS_FLAG("failed", &call.failed, "only of attempts that failed"),
     TRP_ARGS_FLAG("follow", &call.follow,
@@ -307,10 +278,10 @@ int trp_launcher_logs(int argc, char **argv)
     if (code == 0)
         code = trp_run_folder_find(runs, call.run, &folder, &err);
     s.folder = folder;
-    if (code == 0)
-        code = check_stage(&s, &err);
-    if (code == 0)
+    if (code == 0 && !(call.stage && strchr(call.stage, '/')))
         code = show(&s, &err);
+    if (code == 0 && call.stage && s.shown == 0)
+        code = trp_logs_none(folder, call.stage, call.task ? &s.wanted : NULL, &err);
     forget_noted(&s.printed);
     forget_noted(&s.failed);
     forget_names(&s);

@@ -368,7 +368,6 @@ Y
     [[ "$output" == *"task 0 was given up after 2 failures; see: troupe logs r bad 0"* ]]
     [ "$(troupe logs r one | grep -c '^==>')" = 301 ]
     [ "$(troupe logs r big | wc -c)" = 9000000 ]
-    run -2 troupe logs r nope
     run -2 troupe logs r one x
     run -1 troupe run --local=2 --resume r
     [ "$(troupe logs r bad 0.s1.0)" = "try 0" ]
@@ -413,6 +412,42 @@ Y
     [ "$(cat out.1)" != changed ]
     run -0 troupe run --until a --run-name u p.yaml
     [ ! -e troupe-runs/u/logs/b ]
+}
+
+@test "logs says which stages, tasks, attempts and ranks there are when there is no such" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: s, tasks: 3, run: 'echo $TROUPE_TASK'}
+  - {name: quiet, after: [s], run: ':'}
+  - {name: gang, after: [s], mpi: {ranks: 2}, run: 'echo $TROUPE_RANK'}
+  - {name: none, after: [s], tasks: 0, run: ':'}
+  - {name: bad, after: [quiet, gang, none], retries: {max_failures: 2}, run: 'exit 3'}
+  - {name: later, after: [bad], run: ':'}
+Y
+    run -1 troupe run --local=2 --run-name r p.yaml
+    says() {
+        run -2 --separate-stderr troupe logs "${@:2}"
+        [ "$stderr" = "troupe: logs: $1" ]
+        [ "$output" = "" ]
+    }
+    says "there is no stage nope in run r" r nope
+    says "there is no stage nope in run r" r nope 0
+    says "there is no stage s/../s in run r" r s/../s
+    says "stage s of run r has no task 9; they are 0 to 2" r s 9
+    says "stage quiet of run r has no task 1; its only one is 0" r quiet 1
+    says "stage none of run r has no tasks" r none 0
+    says "no task of stage later has run in run r; troupe explain r later says why" r later
+    says "no task of stage later has run in run r; troupe explain r later says why" r later 0
+    says "task 0 of stage bad has had no such attempt in run r; what it has had is 0.0, 0.1" r bad 0.2
+    says "task 0 of stage bad has had no such attempt in run r; what it has had is 0.0, 0.1" r bad 0.s1
+    says "task 0 of stage gang has no rank 2; they are 0 to 1" r gang 0.0.2
+    says "task 0 of stage s is no gang: it has no rank 1" r s 0.0.1
+    for silent in quiet "quiet 0" "quiet 0.0" none "bad 0.1"; do
+        # shellcheck disable=SC2086
+        run -0 troupe logs r $silent
+        [ "$output" = "" ]
+    done
 }
 
 @test "a resumed run keeps the earlier logs and is a later stage attempt" {
