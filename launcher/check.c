@@ -18,6 +18,7 @@
 #include "comm/munge.h"
 #include "commands.h"
 #include "conf/racks.h"
+#include "events/json_print.h"
 #include "mpis.h"
 #include "os/colour.h"
 #include "programs.h"
@@ -111,8 +112,7 @@ static void print_json(const struct trp_slurm_facts *f, const char *site,
         json_pack("{s:s, s:s, s:s, s:i, s:i, s:o}", "cluster", f->cluster, "slurm",
                   f->version, "site", site, "errors", (int)v->errors, "warnings",
                   (int)v->warnings, "findings", findings);
-    json_dumpf(document, stdout, JSON_INDENT(2));
-    putchar('\n');
+    trp_json_print(document, JSON_INDENT(2), stdout);
     json_decref(document);
 }
 

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "conf/table.h"
 #include "conf/wording.h"
+#include "events/json_print.h"
 #include "needs.h"
 #include "settings.h"
 
@@ -131,8 +132,7 @@ static int print_config(const struct trp_settings_request *q, struct listing *l)
             l->near.best ? trp_did_you_mean(&l->near).text
                          : "; see `troupe config` for those there are");
     else if (l->json) {
-        json_dumpf(l->key ? json_array_get(l->list, 0) : l->list, stdout, JSON_COMPACT);
-        putchar('\n');
+        trp_json_print(l->key ? json_array_get(l->list, 0) : l->list, 0, stdout);
     }
     json_decref(l->list);
     trp_settings_free(&s);

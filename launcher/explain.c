@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "conf/table.h"
 #include "conf/wording.h"
+#include "events/json_print.h"
 #include "events/story.h"
 #include "events/task_logs.h"
 #include "run_call.h"
@@ -293,8 +294,7 @@ static void print_json(const struct trp_asking *a, json_t *stories, json_t *answ
         json_pack("{s:s, s:s, s:s, s:s, s:o}", "run", a->view.name, "status",
                   a->view.status, "from", answer ? "driver" : "log", "room",
                   trp_asking_text(answer, "room"), "stages", list);
-    json_dumpf(document, stdout, JSON_COMPACT);
-    putchar('\n');
+    trp_json_print(document, 0, stdout);
     json_decref(document);
 }
 

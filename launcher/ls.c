@@ -12,6 +12,7 @@
 #include "args.h"
 #include "commands.h"
 #include "conf/table.h"
+#include "events/json_print.h"
 #include "events/run_folder.h"
 
 static bool is_live(const struct trp_run_view *v)
@@ -32,8 +33,7 @@ static void print_json(const struct trp_run_view *v, uint32_t n)
                             ended ? json_integer(v[i].exit_status) : json_null(), "pid",
                             is_live(&v[i]) ? json_integer(v[i].pid) : json_null()));
     }
-    json_dumpf(list, stdout, JSON_COMPACT);
-    putchar('\n');
+    trp_json_print(list, 0, stdout);
     json_decref(list);
 }
 

@@ -14,6 +14,7 @@
 #include "cluster/mpirun.h"
 #include "cluster/slurm/helper/mpi_types.h"
 #include "comm/mpi.h"
+#include "events/json_print.h"
 #include "piped.h"
 #include "programs.h"
 
@@ -153,8 +154,7 @@ static void print_json(const struct trp_mpi_here *v, uint32_t n, char *srun)
         if (*type)
             json_array_append_new(types, json_string(type));
     json_t *document = json_pack("{s:o, s:o}", "mpis", mpis, "srun", types);
-    json_dumpf(document, stdout, JSON_INDENT(2));
-    putchar('\n');
+    trp_json_print(document, JSON_INDENT(2), stdout);
     json_decref(document);
 }
 

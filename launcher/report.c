@@ -14,6 +14,7 @@
 
 #include "args.h"
 #include "commands.h"
+#include "events/json_print.h"
 #include "events/run_folder.h"
 #include "events/summary.h"
 #include "events/task_logs.h"
@@ -176,8 +177,7 @@ static int print(const struct report *r, bool compare, trp_error *err)
             if (rc < 0 && code == 0)
                 code = trp_error_set(err, rc, "%s", why.text);
         } else {
-            json_dumpf(document, stdout, JSON_COMPACT);
-            putchar('\n');
+            trp_json_print(document, 0, stdout);
         }
         json_decref(document);
     } else if (r->folder) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "events/json_print.h"
+
 static json_t *seconds(const struct trp_comparison *c, const struct trp_seconds *s)
 {
     json_t *o = json_pack("{s:f}", "cores", s->cores);
@@ -109,8 +111,7 @@ int trp_report_compare_json(const struct trp_report_side side[2], trp_error *err
     json_t *document = json_pack("{s:o, s:o, s:o, s:o, s:o}", "a", run(&side[0]), "b",
                                  run(&side[1]), "stages", stages, "total",
                                  both(&c, c.total.of, true), "notes", notes(caveats));
-    json_dumpf(document, stdout, JSON_COMPACT);
-    putchar('\n');
+    trp_json_print(document, 0, stdout);
     json_decref(document);
     free(caveats);
     trp_comparison_free(&c);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "events/json_print.h"
 #include "events/json_text.h"
 #include "events/page/page.h"
 #include "events/page/page_json.h"
@@ -174,7 +175,7 @@ static int make(const struct trp_report_page *p, struct trp_buf *ret)
     struct logs logs = {.page = p, .stage = TRP_NONE};
     const struct trp_page_logs tails = {tail_of, &logs};
     const struct trp_run_record *last = p->records->v[p->records->n - 1];
-    char *report = json_dumps(p->report, JSON_COMPACT), title[300];
+    char *report = json_dumps(p->report, JSON_COMPACT | TRP_JSON_NUMBERS), title[300];
     find_base(&logs);
     put_head(&head, p);
     int rc =

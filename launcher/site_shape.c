@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "conf/wording.h"
 #include "conf/yaml.h"
+#include "events/json_print.h"
 
 static int unknown(const trp_site *s, const char *name, trp_error *err)
 {
@@ -66,8 +67,7 @@ static void print(const char *name, const struct trp_site_request *r, bool json)
     }
     json_t *document = json_pack("{s:s, s:o}", "name", name, "options", options);
     if (json) {
-        json_dumpf(document, stdout, JSON_INDENT(2));
-        putchar('\n');
+        trp_json_print(document, JSON_INDENT(2), stdout);
     }
     json_decref(document);
 }

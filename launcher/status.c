@@ -15,6 +15,7 @@
 #include "asking.h"
 #include "commands.h"
 #include "conf/table.h"
+#include "events/json_print.h"
 #include "stage_rows.h"
 
 enum { ROWS = 40, WAITS = 12 };
@@ -194,8 +195,7 @@ static void print_jobs(const json_t *document)
 static int print(const json_t *document, trp_error *err)
 {
     if (call.json) {
-        json_dumpf(document, stdout, JSON_COMPACT);
-        putchar('\n');
+        trp_json_print(document, 0, stdout);
         return 0;
     }
     char head[1024];

@@ -21,6 +21,7 @@
 #include "commands.h"
 #include "conf/options.h"
 #include "core/base/time.h"
+#include "events/json_print.h"
 #include "os/clock.h"
 #include "os/locale.h"
 #include "stage_rows.h"
@@ -311,8 +312,7 @@ static int print_document(int64_t *ret_next, trp_error *err)
     int code = trp_top_source_take(&stream, &d, err);
     if (code < 0)
         return code;
-    json_dumpf(d, stdout, JSON_COMPACT);
-    putchar('\n');
+    trp_json_print(d, 0, stdout);
     code = fflush(stdout) != 0 || has_ended(d) ? 1 : 0;
     *ret_next = next_time(&stream, d);
     json_decref(d);

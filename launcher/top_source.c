@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "events/json_print.h"
 #include "events/pace.h"
 #include "os/clock.h"
 #include "piped.h"
@@ -141,8 +142,7 @@ static void serve(struct trp_asking *a, int in, int out)
         if (code < 0)
             document = json_pack("{s:i, s:s}", "code", code, "error", err.text);
         if (!document || fprintf(to, "%" PRId64 " ", a->log_ns) < 0 ||
-            json_dumpf(document, to, JSON_COMPACT) < 0 || putc('\n', to) < 0 ||
-            fflush(to) != 0)
+            trp_json_print(document, 0, to) < 0 || fflush(to) != 0)
             break;
         json_decref(document);
     }

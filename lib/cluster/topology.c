@@ -15,6 +15,7 @@
 #include "conf/racks.h"
 #include "conf/table.h"
 #include "core/profile/profile.h"
+#include "events/json_print.h"
 
 static int by_rack_and_name(const void *a, const void *b)
 {
@@ -131,8 +132,7 @@ void trp_topology_print_json(const struct trp_topology *t, FILE *out)
         json_array_append_new(hosts, host_json(&t->hosts[i]));
     }
     json_t *document = json_pack("{s:o}", "racks", racks);
-    json_dumpf(document, out, JSON_COMPACT);
-    fputc('\n', out);
+    trp_json_print(document, 0, out);
     json_decref(document);
 }
 

@@ -15,6 +15,7 @@
 #include "driver/foreach.h"
 #include "driver/plan_make.h"
 #include "driver/plan_slurm.h"
+#include "events/json_print.h"
 #include "os/strings.h"
 
 /* ---- text ---- */
@@ -451,8 +452,7 @@ static int print_json(const struct trp_plan *plan, const struct trp_site *site,
     json_t *root =
         json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", plan->p->name, "profiles",
                   profiles, "stages", stages, "pools", pools, "messages", carried);
-    failed |= !root || json_dumpf(root, out, JSON_INDENT(2)) < 0;
-    fputc('\n', out);
+    failed |= !root || trp_json_print(root, JSON_INDENT(2), out) < 0;
     json_decref(root);
     return failed ? trp_error_set(err, TRP_ENOMEM, "the plan could not be written") : 0;
 }

@@ -64,6 +64,23 @@ columns() {
     [ "$(json '0 + @{$d->{starts}[0]{jobs}}' <<<"$output")" = 0 ]
 }
 
+@test "numbers in JSON have the digits that they are written with" {
+    a_run
+    # of no more than 15 digits: a double has no more of what was written
+    local number='(^|[^0-9."])(0\.0*|[1-9][0-9]*\.)[0-9]{16,}'
+    run -0 troupe report --json r
+    [[ "$output" == *'"wall":'* ]]
+    [ "$(grep -oE "$number" <<<"$output")" = "" ]
+    pipeline <<'END'
+troupe: 1
+default: {executor: {cores: 1, gpu: 1}, task: {gpu: 0.1}}
+stages: [{name: s, run: "true"}]
+END
+    printf 'site: 1\nlocal: {gpu: ["0"]}\n' >site.yaml
+    run -0 troupe plan --site site.yaml --json p.yaml
+    [[ "$output" =~ \"gpu\":\ 0.1[^0-9] ]]
+}
+
 @test "report --json has what a run was made of" {
     a_run
     run -0 troupe report --json
