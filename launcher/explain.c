@@ -17,8 +17,8 @@
 #include "conf/wording.h"
 #include "events/json_print.h"
 #include "events/story.h"
-#include "events/task_logs.h"
 #include "run_call.h"
+#include "see_logs.h"
 
 static struct {
     const char *run, *stage, *runs;
@@ -148,45 +148,27 @@ static void print_tries(const json_t *tries)
     }
 }
 
-static int by_task(const void *task, const void *log)
-{
-    int64_t a = *(const int64_t *)task, b = ((const struct trp_task_log *)log)->task;
-    return a < b ? -1 : a > b;
-}
-
 /* Of a stage with one log for all (task_logs: stage) the event log names none. */
-static void print_given_up(const struct trp_asking *a, const char *stage,
-                           const json_t *lost)
+static void print_given_up(const json_t *lost)
 {
-    struct trp_task_log *v = NULL;
-    uint32_t n = 0;
-    trp_error err;
     const json_t *t;
     size_t i;
-    char dir[4400];
-    snprintf(dir, sizeof dir, "%s/logs/%s", a->folder, stage);
-    if (json_array_size(lost))
-        trp_task_logs_find(dir, &v, &n, &err);
     json_array_foreach(lost, i, t) {
         int64_t task = trp_asking_int(t, "task"), times = trp_asking_int(t, "failures");
-        char see[400] = "it has printed nothing";
-        if (*trp_asking_text(t, "log"))
-            snprintf(see, sizeof see, "%s", trp_asking_text(t, "log"));
-        else if (n && bsearch(&task, v, n, sizeof *v, by_task))
-            snprintf(see, sizeof see, "see: troupe logs %s %s %" PRId64, a->view.name,
-                     stage, task);
-        tell("  ", "task %" PRId64 " was given up after %" PRId64 " failure%s; %s",
-             task, times, times == 1 ? "" : "s", see);
+        const char *log = trp_asking_text(t, "log"), *see = trp_asking_text(t, "see");
+        tell("  ", "task %" PRId64 " was given up after %" PRId64 " failure%s; %s%s",
+             task, times, times == 1 ? "" : "s", *log || !*see ? "" : "see: ",
+             *log   ? log
+             : *see ? see
+                    : "it has printed nothing");
     }
-    trp_task_logs_free(v, n);
 }
 
-static void print_lost(const struct trp_asking *a, const char *stage,
-                       const json_t *story)
+static void print_lost(const json_t *story)
 {
     const json_t *t;
     size_t i;
-    print_given_up(a, stage, json_object_get(story, "given_up"));
+    print_given_up(json_object_get(story, "given_up"));
     json_array_foreach(json_object_get(story, "skipped"), i, t) {
         const char *after = trp_asking_text(t, "after");
         tell("  ",
@@ -209,8 +191,7 @@ static void print_told(const json_t *told)
     }
 }
 
-static void print_happened(const struct trp_asking *a, const char *name,
-                           const json_t *s)
+static void print_happened(const json_t *s)
 {
     int64_t submitted = trp_asking_int(s, "submitted"),
             first = trp_asking_int(s, "first"), ended = trp_asking_int(s, "ended"),
@@ -226,7 +207,7 @@ static void print_happened(const struct trp_asking *a, const char *name,
     print_told(json_object_get(s, "told"));
     print_places(json_object_get(s, "places"));
     print_tries(json_object_get(s, "tries"));
-    print_lost(a, name, s);
+    print_lost(s);
     if (left)
         printf("  and %" PRId64 " more (--all)\n", left);
 }
@@ -271,7 +252,7 @@ static void print_text(const struct trp_asking *a, json_t *stories,
                trp_asking_int(s, "tasks"), trp_asking_int(s, "tasks") == 1 ? "" : "s");
         if (now)
             print_now(now, room);
-        print_happened(a, name, s);
+        print_happened(s);
     }
     if (plain)
         printf("%s%u stage%s ran with nothing to explain (--all)\n", shown ? "\n" : "",
@@ -318,7 +299,8 @@ static int no_such_stage(const struct trp_asking *a, const char *events, trp_err
 static int explain(struct trp_asking *a, trp_error *err)
 {
     char events[4400];
-    json_t *answer = NULL, *stories = NULL;
+    json_t *answer = NULL, *stories = NULL, *s;
+    const char *name;
     snprintf(events, sizeof events, "%s/events.jsonl", a->folder);
     int code = ask(a, &answer, err);
     if (code == 0)
@@ -327,6 +309,8 @@ static int explain(struct trp_asking *a, trp_error *err)
         code = no_such_stage(a, events, err);
     if (code == 0)
         trp_asking_tell(a);
+    json_object_foreach(stories, name, s)
+        trp_see_logs(a->folder, name, json_object_get(s, "given_up"));
     if (code == 0 && call.json)
         print_json(a, stories, answer);
     else if (code == 0)

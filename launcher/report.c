@@ -169,6 +169,7 @@ static int print(const struct report *r, bool compare, trp_error *err)
             code = trp_error_set(err, rc, "%s", why.text);
     }
     if (r->json || r->page) {
+        trp_report_put_logs(starts, r->folder);
         json_t *document =
             json_pack("{s:s, s:O}", "events", r->events, "starts", starts);
         if (r->page) {

@@ -21,8 +21,11 @@ int trp_report_account_lacks(const struct trp_account *a, trp_error *err);
 json_t *trp_report_json(struct trp_run_record *r, uint32_t start,
                         const struct trp_page_facts *f, const struct trp_account *a,
                         const struct trp_run_part *p);
+/* To all starts what shows the logs of tasks that were given up (see_logs.h). */
+void trp_report_put_logs(json_t *starts, const char *folder);
 /* All starts, in the document that --json prints; sacct was not asked. */
-json_t *trp_report_document(const char *events, const struct trp_run_records *runs,
+json_t *trp_report_document(const char *events, const char *folder,
+                            const struct trp_run_records *runs,
                             const struct trp_page_facts *f);
 
 /* report_parts.c: the attempts of a stage; all else that a start was made of. */

@@ -4,6 +4,7 @@
 #include "events/page/waits.h"
 #include "events/summary_rows.h"
 #include "report.h"
+#include "see_logs.h"
 
 static const char *profile_of(const struct trp_statistics *s, trp_profile_id id)
 {
@@ -250,11 +251,21 @@ json_t *trp_report_json(struct trp_run_record *r, uint32_t start,
     return o;
 }
 
-json_t *trp_report_document(const char *events, const struct trp_run_records *runs,
+void trp_report_put_logs(json_t *starts, const char *folder)
+{
+    json_t *s;
+    size_t i;
+    json_array_foreach(starts, i, s)
+        trp_see_logs(folder, NULL, json_object_get(s, "given_up"));
+}
+
+json_t *trp_report_document(const char *events, const char *folder,
+                            const struct trp_run_records *runs,
                             const struct trp_page_facts *f)
 {
     json_t *starts = json_array();
     for (uint32_t i = 0; i < runs->n; i++)
         json_array_append_new(starts, trp_report_json(runs->v[i], i, f, NULL, NULL));
+    trp_report_put_logs(starts, folder);
     return json_pack("{s:s, s:o}", "events", events, "starts", starts);
 }

@@ -234,7 +234,7 @@ static int page_of_run(const char *folder, int status, trp_error *err)
     int code = trp_page_facts_read(events, &records, &facts, err);
     if (code < 0)
         return code;
-    json_t *document = trp_report_document(events, &records, &facts);
+    json_t *document = trp_report_document(events, folder, &records, &facts);
     snprintf(state, sizeof state, "exit status %d", status);
     const struct trp_report_page p = {.file = file,
                                       .folder = folder,

@@ -44,7 +44,7 @@ listed() {
     [[ "$output" == *"given up  skipped"* ]]
     [ "$(grep -c '"TroupeTaskSkipped"' troupe-runs/r/events.jsonl)" = 2 ]
     run -0 troupe report --json r
-    [[ "$output" == *'"given_up":[{"stage":"align","task":2,"item":"c","failures":2,"reason":"exit status 3","log":"logs/align/2.1.err"}]'* ]]
+    [[ "$output" == *'"given_up":[{"stage":"align","task":2,"item":"c","failures":2,"reason":"exit status 3","log":"logs/align/2.1.err","see":"troupe logs r align 2"}]'* ]]
     [[ "$output" == *'"skipped":[{"stage":"sort","task":2,"item":"c","after":"align"},{"stage":"call","task":2,"item":"c","after":"sort"}]'* ]]
     [[ "$output" == *'"total":{"tasks":14,"attempts":12,"failed":2,"given_up":1,"skipped":2,'* ]]
     run -0 troupe report r
@@ -120,7 +120,7 @@ Y
     [[ "$stderr" == *"troupe: and 30 more tasks failed, 30 more tasks skipped: troupe report --json troupe-runs/r has all of them, troupe-runs/r/logs their logs"* ]]
     run -0 troupe report --json troupe-runs/r
     [ "$(grep -o '"after":"s"' <<<"$output" | wc -l)" = 50 ]
-    [ "$(grep -o '"reason":"exit status 1","log":null' <<<"$output" | wc -l)" = 50 ]
+    [ "$(grep -o '"reason":"exit status 1","log":null,"see":null' <<<"$output" | wc -l)" = 50 ]
 }
 
 @test "items with newlines reach argv byte for byte; a table with CRLF and a BOM has neither" {

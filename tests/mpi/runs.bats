@@ -366,6 +366,10 @@ Y
     [ "$(troupe logs --failed r)" = $'==> bad/0.0.out <==\ntry 0\n\n==> bad/0.1.out <==\ntry 1' ]
     run -0 troupe explain r bad
     [[ "$output" == *"task 0 was given up after 2 failures; see: troupe logs r bad 0"* ]]
+    run -0 troupe report --json r
+    [[ "$output" == *'"log":null,"see":"troupe logs r bad 0"}'* ]]
+    run -0 troupe explain --json r bad
+    [[ "$output" == *'"log":"","see":"troupe logs r bad 0"}'* ]]
     [ "$(troupe logs r one | grep -c '^==>')" = 301 ]
     [ "$(troupe logs r big | wc -c)" = 9000000 ]
     run -2 troupe logs r one x

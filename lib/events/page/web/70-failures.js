@@ -33,7 +33,7 @@ function drawFailures() {
       {name: 'Item', text: true, wrap: true, sort: item, cell: item},
       {name: 'Failures', sort: t => t.failures, cell: t => figure(`given_up.${t.start}.${t.k}.failures`, t.failures, count(t.failures))},
       {name: 'Last with', text: true, wrap: true, sort: t => t.reason || '', cell: t => figure(`given_up.${t.start}.${t.k}.reason`, t.reason, t.reason || '?')},
-      {name: 'Log', text: true, wrap: true, cell: t => t.log || '–'},
+      {name: 'Log', text: true, wrap: true, cell: t => t.log || t.see || '–'},
     ]}));
   if (flat('skipped').length)
     here.append(el('h3', {}, 'Tasks skipped'), table({caption: 'Tasks that never ran, since what they come after was given up', rows: flat('skipped'), most: 50, columns: [
