@@ -327,7 +327,7 @@ static void explain_resume(const struct trp_asking *a)
     const struct trp_run_call resume = {.runs = call.runs, .resume = a->view.name};
     if (strcmp(a->view.status, "running") != 0 &&
         strcmp(a->view.status, "succeeded") != 0 && !call.json)
-        trp_run_again(&resume, call.stage);
+        trp_run_again(&resume, call.stage, call.all);
 }
 
 static const struct trp_arg table[] = {

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "choice_lines.h"
 #include "commands.h"
 #include "driver/done_log.h"
 #include "driver/fit.h"
@@ -203,13 +204,19 @@ static int enter_cwd(struct run *r, trp_error *err)
 static int check_stage(const trp_pipeline *p, const char *option, const char *name,
                        trp_error *err)
 {
-    for (uint32_t i = 0; name && i < p->nstages; i++) {
-        if (strcmp(p->stages[i].name, name) == 0)
-            return 0;
-    }
-    return name ? trp_error_set(err, TRP_EINVAL, "--%s %s: %s has no such stage",
-                                option, name, p->file)
-                : 0;
+    const struct trp_pipeline_stage *s = p->stages;
+    uint32_t i = 0, all = p->nstages + p->nabsent;
+    while (name && i < all && strcmp(s[i].name, name) != 0)
+        i++;
+    if (!name || i < p->nstages)
+        return 0;
+    if (i < all)
+        return trp_error_set(err, TRP_EINVAL,
+                             "%s:%u:%u: --%s %s: this when leaves the stage out",
+                             trp_mark_file(p->file, s[i].when), s[i].when.line,
+                             s[i].when.column, option, name);
+    return trp_error_set(err, TRP_EINVAL, "--%s %s: %s has no such stage", option, name,
+                         p->file);
 }
 
 static int check_names(const struct run *r, trp_error *err)
@@ -338,21 +345,6 @@ static int open_done_copy(const struct run *r, char folder[TRP_PRIVATE_FOLDER],
     return trp_done_log_open(folder, true, ret, err);
 }
 
-/* "align: 1 task is done, 3 of 4 run: its command changed" */
-static void print_choice(const struct trp_pipeline_stage *s,
-                         const struct trp_stage_choice *c)
-{
-    printf("%s: ", s->name);
-    if (c->runs && c->ndone)
-        printf(c->ndone == 1 ? "%u task is done, " : "%u tasks are done, ", c->ndone);
-    if (c->runs && c->items.known)
-        printf("%u of %u run%s", c->items.ntasks - c->ndone, c->items.ntasks,
-               c->items.ntasks - c->ndone == 1 ? "s" : "");
-    else
-        printf(c->runs ? "runs" : "does not run");
-    printf("%s%s\n", c->runs && *c->why ? ": " : "", c->runs ? c->why : "");
-}
-
 static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
 {
     const struct trp_settings *s = &r->settings;
@@ -382,13 +374,12 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
                               &r->where, choices, r->form, stdout, err);
     if (r->plan && !r->explains && !r->json)
         printf("\nof %s:\n", r->folder->shown);
-    for (uint32_t i = 0; i < p->nstages && code == 0 && !r->json; i++) {
-        const struct trp_pipeline_stage *stage = &p->stages[p->order[i]];
-        if (r->of && strcmp(r->of, stage->name) != 0)
-            continue;
-        if (r->explains)
-            printf("with --resume, ");
-        print_choice(stage, &choices[p->order[i]]);
+    if (code == 0 && !r->json) {
+        const struct trp_choice_lines how = {.lead =
+                                                 r->explains ? "with --resume, " : "",
+                                             .of = r->of,
+                                             .each = r->form == TRP_PLAN_ALL};
+        trp_choice_lines_print(p, choices, &how);
     }
     if (choices)
         trp_stage_choices_free(choices, p->nstages);
@@ -594,13 +585,14 @@ int trp_run_plan(const struct trp_run_call *call, enum trp_plan_form form)
     return status;
 }
 
-void trp_run_again(const struct trp_run_call *call, const char *stage)
+void trp_run_again(const struct trp_run_call *call, const char *stage, bool each)
 {
     static struct run r;
     trp_error err;
     r.call = *call;
     r.plan = r.explains = true;
     r.of = stage;
+    r.form = each ? TRP_PLAN_ALL : TRP_PLAN_TEXT;
     putchar('\n');
     int code = prepare(&r, &err);
     if (code == 0)

@@ -33,9 +33,9 @@ struct trp_run_call {
 
 /* run.c: `troupe plan --resume`; the exit status. */
 int trp_run_plan(const struct trp_run_call *call, enum trp_plan_form form);
-/* For `troupe explain`: prints what --resume would run again of a stage, or NULL of all,
- * or why it cannot. */
-void trp_run_again(const struct trp_run_call *call, const char *stage);
+/* For `troupe explain`: prints what --resume would run again of a stage, or NULL of all
+ * (`each`: in a line of its own), or why it cannot. */
+void trp_run_again(const struct trp_run_call *call, const char *stage, bool each);
 
 /* 0; 1: help was printed; TRP_EINVAL. */
 int trp_run_call_parse(int argc, char **argv, struct trp_run_call *ret, trp_error *err);

@@ -57,10 +57,12 @@ static struct trp_stage_row *row_of(struct trp_stage_row **table, const json_t *
     if (!together)
         snprintf(key, sizeof key, "%u", place);
     HASH_FIND_STR(*table, key, r);
+    if (r) /* it is not alone any more */
+        snprintf(r->name, sizeof r->name, "%s", stem);
     if (r || !(r = calloc(1, sizeof *r)))
         return r;
     strcpy(r->key, key);
-    snprintf(r->name, sizeof r->name, "%s", stem);
+    snprintf(r->name, sizeof r->name, "%s", name);
     r->state = state;
     r->profile = trp_asking_text(s, "profile");
     r->began = INT64_MAX;

@@ -122,8 +122,9 @@ struct trp_pipeline_stage {
     struct trp_column_use *columns;
     bool allow_empty;
     bool one_log;   /* `task_logs: stage`: one stream for what its tasks print */
-    bool absent;    /* `when` says so: it is gone once the pipeline is read */
-    uint32_t place; /* among those that are left */
+    bool absent;    /* `when`, which is here, says so: */
+    struct trp_mark when;
+    uint32_t place; /* among all, once those are behind the others */
     uint32_t tasks; /* 1 when neither tasks nor foreach is written */
     bool tasks_written;
     struct trp_pair *env;
@@ -164,6 +165,7 @@ typedef struct trp_pipeline {
     struct trp_pipeline_stage *stages;
     uint32_t nstages; /* file order, acyclic, NOT
                        * necessarily parents first: use `order` */
+    uint32_t nabsent; /* behind them in `stages` */
     uint32_t *order;  /* nstages indices, parents before children, ties in file
                        * order */
     struct trp_pipeline_warning *warnings; /* what is most likely not meant */

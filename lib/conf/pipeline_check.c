@@ -286,13 +286,16 @@ void trp_pipeline_check(trp_yaml *y, trp_pipeline *p)
 
 void trp_pipeline_leave_out(trp_pipeline *p)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, all = p->nstages;
     struct trp_pipeline_stage *s = p->stages;
-    for (uint32_t i = 0; i < p->nstages; i++)
+    for (uint32_t i = 0; i < all; i++)
         if (!s[i].absent)
             s[i].place = n++;
-    if (n == p->nstages)
+    if (n == all)
         return;
+    for (uint32_t i = 0, place = n; i < all; i++)
+        if (s[i].absent)
+            s[i].place = place++;
     for (uint32_t i = 0; i < p->nstages; i++) {
         uint32_t kept = 0;
         for (uint32_t k = 0; k < s[i].nafter; k++) {
@@ -307,8 +310,12 @@ void trp_pipeline_leave_out(trp_pipeline *p)
     for (uint32_t i = 0, k = 0; i < p->nstages; i++)
         if (!s[p->order[i]].absent)
             p->order[k++] = s[p->order[i]].place;
-    for (uint32_t i = 0; i < p->nstages; i++)
-        if (!s[i].absent)
+    for (uint32_t i = 0; i < all; i++)
+        while (s[i].place != i) {
+            const struct trp_pipeline_stage there = s[s[i].place];
             s[s[i].place] = s[i];
+            s[i] = there;
+        }
     p->nstages = n;
+    p->nabsent = all - n;
 }

@@ -206,6 +206,7 @@ static TRP_YAML_READER(read_when)
     struct reading *r = context;
     if (!trp_yaml_is_scalar(y, value, "when"))
         return;
+    r->s.when = value->mark;
     for (size_t i = 0; i < sizeof no / sizeof *no; i++)
         r->s.absent = r->s.absent || !strcmp(value->text, no[i]);
 }

@@ -69,6 +69,7 @@ static bool tasks_unknown(const struct trp_plan_stage *v)
 struct row {
     const struct trp_plan_stage *first;
     uint32_t stages, ntasks; /* the sum of theirs */
+    bool together;           /* also what they come after */
     char *name, *after;
     UT_hash_handle hh;
     char *key;
@@ -76,8 +77,9 @@ struct row {
 
 enum { ROWS = 40, SHOWN_AFTER = 8 };
 
-/* What stages come after, together those whose names differ in a number: "a, b-* ×9". */
-static char *after_text(const struct trp_pipeline_stage *s, bool together)
+/* What stages come after, together those whose names differ in a number: "a, b-* ×9"; with
+ * `named`, one that is alone by its own name. */
+static char *after_text(const struct trp_pipeline_stage *s, bool together, bool named)
 {
     struct {
         char name[80];
@@ -110,7 +112,7 @@ static char *after_text(const struct trp_pipeline_stage *s, bool together)
         fprintf(f, "%s%s%s", a ? ", " : "", s->after[a].stage,
                 s->after[a].each ? " (each)" : "");
     for (uint32_t i = 0; f && i < n; i++) {
-        fprintf(f, "%s%s", i ? ", " : "", v[i].name);
+        fprintf(f, "%s%s", i ? ", " : "", named && v[i].n == 1 ? v[i].only : v[i].name);
         if (v[i].n > 1)
             fprintf(f, " ×%u", v[i].n);
         fputs(v[i].each ? " (each)" : "", f);
@@ -128,7 +130,7 @@ static struct row *row_of(struct row **table, const struct trp_plan_stage *v,
 {
     const struct trp_pipeline_stage *s = v->stage;
     struct row *r = NULL;
-    char stem[80], *key = NULL, *after = after_text(s, together);
+    char stem[80], *key = NULL, *after = after_text(s, together, false);
     trp_name_stem(s->name, stem, sizeof stem);
     if (asprintf(&key, "%s %s %u %d %s %s %s", together ? stem : s->name,
                  s->profile ? s->profile : "", s->spec.ranks, v->known,
@@ -138,7 +140,11 @@ static struct row *row_of(struct row **table, const struct trp_plan_stage *v,
     if (key)
         HASH_FIND_STR(*table, key, r);
     if (!r && key && (r = calloc(1, sizeof *r))) {
-        *r = (struct row){.first = v, .name = strdup(stem), .after = after, .key = key};
+        *r = (struct row){.first = v,
+                          .together = together,
+                          .name = strdup(stem),
+                          .after = after,
+                          .key = key};
         HASH_ADD_KEYPTR(hh, *table, r->key, strlen(r->key), r);
         return r;
     }
@@ -174,7 +180,10 @@ static void stage_row(trp_table *t, const struct row *r)
         trp_table_cell(t, "%u", r->ntasks);
     else
         trp_table_cell(t, "?");
-    trp_table_cell(t, "%s", r->after && *r->after ? r->after : "-");
+    char *own = r->stages == 1 ? after_text(s, r->together, true) : NULL;
+    const char *after = own ? own : r->after;
+    trp_table_cell(t, "%s", after && *after ? after : "-");
+    free(own);
     if (v->never)
         trp_table_message(t, "never: %s", v->never);
     else

@@ -121,6 +121,12 @@ END
     check 2 "\-\-from b: p.yaml has no such stage" troupe run --from b p.yaml
     check 2 "\-\-until b: p.yaml has no such stage" troupe run --until b p.yaml
     check 2 "\-\-force b: p.yaml has no such stage" troupe run --force b p.yaml
+    printf 'troupe: 1\nparams: {x: no}\nstages:\n  - {name: a, run: "true"}\n  - {name: b, when: "${x}", run: "true"}\n  - {name: c, after: [b], run: "true"}\n' >w.yaml
+    check 0 "^c: runs" troupe run --dry-run --until c w.yaml
+    check 0 "^b: runs" troupe run --dry-run --until b --param x=yes w.yaml
+    for option in from until force; do
+        check 2 "^troupe: w.yaml:5:21: --$option b: this when leaves the stage out$" troupe run --$option b w.yaml
+    done
     check 2 "run name" troupe run --run-name ../x p.yaml
 }
 

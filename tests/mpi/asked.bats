@@ -209,6 +209,26 @@ Y
     wait_until 20 grep -q succeeded troupe-runs/r/state/run.json
 }
 
+@test "of many stages alike ones are told together, one alone by its own name" {
+    {
+        printf 'troupe: 1\nstages:\n'
+        printf '  - {name: p-%d, run: ":"}\n' $(seq 40)
+        echo '  - {name: q-7, after: [p-1, p-2], run: ":"}'
+        echo '  - {name: bad-1, after: [q-7], retries: {max_failures: 1}, run: "exit 3"}'
+    } >p.yaml
+    run -0 troupe plan p.yaml
+    [[ "$output" == *"p-* ×40"*$'\n'"q-7 "*"p-* ×2"*$'\n'"bad-1 "*" q-7 "* ]]
+    run -1 troupe run --run-name r --local=2 p.yaml
+    run -0 troupe status r
+    [[ "$output" == *$'\n'"p-* ×40 "*$'\n'"q-7 "*$'\n'"bad-1 "* ]]
+    run -0 troupe explain r
+    [[ "$output" == *$'\n'"with --resume, p-* ×40: does not run"$'\n'"with --resume, q-7: does not run"$'\n'"with --resume, bad-1: 1 of 1 runs" ]]
+    run -0 troupe plan --resume r
+    [[ "$output" == *$'\n'"p-* ×40: does not run"$'\n'"q-7: does not run"$'\n'"bad-1: 1 of 1 runs" ]]
+    [ "$(troupe plan --all --resume r | grep -c '^p-[0-9]*: does not run')" = 40 ]
+    [ "$(troupe explain --all r | grep -c '^with --resume, p-[0-9]*: does not run')" = 40 ]
+}
+
 @test "1,700 stages stay readable: in plan, progress, status and summary" {
     graph >p.yaml
     run -0 troupe plan p.yaml
