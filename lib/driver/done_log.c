@@ -64,6 +64,7 @@ struct trp_done_log {
 
     struct stage **stages; /* sorted by name */
     uint32_t nstages, stages_capacity;
+    uint32_t *open; /* by stage: records that count and were not given out */
     struct trp_done_record *records;
     uint32_t nrecords, records_capacity;
 };
@@ -303,8 +304,11 @@ static void hand_sums(trp_done_log *l, size_t from, size_t at)
 static int drop_superseded(trp_done_log *l)
 {
     uint64_t *dropped = calloc(l->nstages + 1, sizeof *dropped);
-    if (!dropped)
+    l->open = calloc(l->nstages + 1, sizeof *l->open);
+    if (!dropped || !l->open) {
+        free(dropped);
         return TRP_ENOMEM;
+    }
     for (size_t i = 0; i < l->nstages; i++)
         dropped[l->stages[i]->index] = l->stages[i]->dropped;
     if (l->nrecords)
@@ -328,6 +332,9 @@ static int drop_superseded(trp_done_log *l)
         if (oldest < i)
             l->records[oldest].dropped = true;
     }
+    for (size_t i = 0; i < l->nrecords; i++)
+        if (l->records[i].stage < IS_SUMS && !l->records[i].dropped)
+            l->open[l->records[i].stage]++;
     free(dropped);
     return 0;
 }
@@ -408,6 +415,7 @@ struct trp_done_record *trp_done_log_find(trp_done_log *l, struct trp_print id)
         if (r->stage >= IS_SUMS || r->dropped || r->taken)
             continue;
         r->taken = true;
+        l->open[r->stage]--;
         return r;
     }
     return NULL;
@@ -427,6 +435,37 @@ const struct trp_print_parts *trp_done_log_parts(const trp_done_log *l,
     return s && s->has_parts ? &s->parts : NULL;
 }
 
+/* Where the records of the next id begin. */
+static size_t id_end(const trp_done_log *l, size_t first)
+{
+    size_t end = first + 1;
+    while (end < l->nrecords && by_id(&l->records[first].id, &l->records[end].id) == 0)
+        end++;
+    return end;
+}
+
+bool trp_done_log_drop_rest(trp_done_log *l, const char *stage)
+{
+    const struct stage *s = stage_find(l, stage);
+    bool dropped = false;
+    if (!s || l->open[s->index] == 0)
+        return false;
+    for (size_t first = 0, end; first < l->nrecords; first = end) {
+        bool taken = false;
+        end = id_end(l, first);
+        for (size_t i = first; i < end; i++)
+            taken = taken || l->records[i].taken;
+        for (size_t i = first; i < end && !taken; i++) {
+            struct trp_done_record *r = &l->records[i];
+            if (r->stage != s->index || r->dropped)
+                continue;
+            r->dropped = dropped = true;
+            trp_done_log_drop_task(l, r->id);
+        }
+    }
+    return dropped;
+}
+
 bool trp_done_log_has_stage(const trp_done_log *l, const char *stage)
 {
     const struct stage *s = stage_find(l, stage);
@@ -444,8 +483,10 @@ void trp_done_log_forget(trp_done_log *l)
     }
     free(l->records);
     free(l->stages);
+    free(l->open);
     l->records = NULL;
     l->stages = NULL;
+    l->open = NULL;
     l->nrecords = l->records_capacity = l->nstages = l->stages_capacity = 0;
 }
 

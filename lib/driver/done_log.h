@@ -68,6 +68,9 @@ int trp_done_log_open(const char *run_dir, bool read, trp_done_log **ret,
 /* The next record of `id` that counts and was not given out before (tasks with the same
  * item share an id, each has a record), or NULL. Valid until trp_done_log_forget. */
 struct trp_done_record *trp_done_log_find(trp_done_log *l, struct trp_print id);
+/* Records of the stage's tasks of which none was given out: those tasks are not among the
+ * stage's any more. They count no more from now on; true: there were some. */
+bool trp_done_log_drop_rest(trp_done_log *l, const char *stage);
 /* What the stage left when it last ended; NULL: nothing is known of that. */
 const struct trp_outputs *trp_done_log_stage_outputs(const trp_done_log *l,
                                                      const char *stage);

@@ -8,6 +8,10 @@
  * goes for a task whose command has changed, since it may fail half-way and the command
  * may then be changed back.
  *
+ * A task that was done and is not among its stage's tasks any more, since its item is gone,
+ * touches the stages that wait for all of its stage. Its record is dropped then: should the
+ * item come again, so does the task.
+ *
  * A stage's foreach can be evaluated here when no stage above it is touched: nothing
  * that it reads is going to be made. What was evaluated is kept for the stage's start.
  *
@@ -34,6 +38,7 @@ struct chooser {
     bool *taken;  /* taken as done by --from */
     bool *forced; /* by --force, itself or a stage above it */
     bool *touched;
+    bool *fewer;            /* tasks that were done are not among its tasks any more */
     struct trp_buf columns; /* of a task */
     trp_error *err;
 };
@@ -333,6 +338,17 @@ static const char *above_touched(const struct chooser *c, uint32_t i)
     return NULL;
 }
 
+/* The stage above, waited for as a whole, of which tasks are gone: what they made may be
+ * in what stage `i` made of all. */
+static const char *above_fewer(const struct chooser *c, uint32_t i)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    for (uint32_t a = 0; a < s->nafter; a++)
+        if (c->fewer[s->after[a].index] && !s->after[a].each)
+            return s->after[a].stage;
+    return NULL;
+}
+
 /* Whether there are as many tasks as of each parent that runs again with `each`; if not,
  * what they are depends on what the parents do. */
 static bool as_many_as_above(const struct chooser *c, uint32_t i)
@@ -447,8 +463,8 @@ static int find_done(struct chooser *c, uint32_t i)
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     struct trp_stage_choice *choice = &c->choice[i];
     const struct trp_outputs *left = trp_done_log_stage_outputs(c->q->log, s->name);
-    const char *above = above_touched(c, i);
-    const char *changed = left && !above && !c->forced[i] && !s->always
+    const char *above = above_touched(c, i), *fewer = above_fewer(c, i);
+    const char *changed = left && !above && !fewer && !c->forced[i] && !s->always
                               ? trp_outputs_changed(left, c->q->cwd, c->q->contents)
                               : NULL;
     bool had = trp_done_log_has_stage(c->q->log, s->name);
@@ -458,9 +474,11 @@ static int find_done(struct chooser *c, uint32_t i)
         because(c, i, "always: true");
     else if (had && above)
         because(c, i, "stage %.64s runs again", above);
+    else if (had && fewer)
+        because(c, i, "tasks of stage %.64s are gone", fewer);
     else if (had && changed)
         because_of_output(c, i, changed);
-    if (c->forced[i] || s->always || above || changed) {
+    if (c->forced[i] || s->always || above || fewer || changed) {
         drop_stage(c, i);
         if (!above || trp_foreach_known(s)) /* to be told */
             trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL);
@@ -482,6 +500,7 @@ static int find_done(struct chooser *c, uint32_t i)
         choice->done[t] = task_done(c, i, t);
         choice->ndone += choice->done[t];
     }
+    c->fewer[i] = trp_done_log_drop_rest(c->q->log, s->name);
     choice->runs = choice->ndone < choice->items.ntasks;
     /* While tasks are left to run they may still make it. */
     const char *missing =
@@ -510,6 +529,7 @@ static int choose_stage(struct chooser *c, uint32_t i)
     if (!c->kept[i]) {
         for (uint32_t a = 0; a < s->nafter; a++)
             c->touched[i] = c->touched[i] || c->touched[s->after[a].index];
+        c->touched[i] = c->touched[i] || above_fewer(c, i);
         if (c->touched[i] && c->q->log)
             drop_stage(c, i);
         return 0;
@@ -540,7 +560,7 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
 {
     uint32_t n = q->pipeline->nstages;
     struct chooser c = {.q = q, .p = q->pipeline, .err = err};
-    bool *marks = calloc((size_t)n * 4 + 1, sizeof *marks);
+    bool *marks = calloc((size_t)n * 5 + 1, sizeof *marks);
     c.choice = calloc((size_t)n + 1, sizeof *c.choice);
     if (!marks || !c.choice) {
         free(marks);
@@ -551,6 +571,7 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
     c.taken = marks + n;
     c.forced = marks + 2 * (size_t)n;
     c.touched = marks + 3 * (size_t)n;
+    c.fewer = marks + 4 * (size_t)n;
     int r = read_options(&c);
     for (uint32_t i = 0; i < n && r == 0; i++) {
         r = print_stage(&c, i);

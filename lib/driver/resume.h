@@ -2,11 +2,11 @@
  * Which stages and tasks of a pipeline are to run: --resume, --from, --until, --force.
  *
  * With --resume a task is done when stage, item, command, environment and profile are
- * the same as when it succeeded, no stage above it runs again, and every file that
- * matched `outputs` then is still there with the same size and time, or contents, and so
- * are those of `inputs`. A stage that is to run `always` does, with all its tasks. A stage all of
- * whose tasks are done does not run at all. With `each`, a task asks only whether its
- * own counterpart above runs again.
+ * the same as when it succeeded, no stage above it runs again or has lost a task that was
+ * done, and every file that matched `outputs` then is still there with the same size and
+ * time, or contents, and so are those of `inputs`. A stage that is to run `always` does,
+ * with all its tasks. A stage all of whose tasks are done does not run at all. With
+ * `each`, a task asks only whether its own counterpart above runs again.
  *
  * --from S: the stages above S are taken as done. --until S: S and the stages above it,
  * no others. --force S: S and all stages below it run again.

@@ -69,6 +69,11 @@ planned() {
     [ "$(grep -c '"run": 3' <<<"$output")" = 1 ]
     run -0 troupe run --dry-run --resume r --local=2 --param k=3
     [[ "$output" == *"a: 3 of 3 run: params changed"* ]]
+    rm in/2.txt
+    [ "$(planned | tr '\n' ';')" = "a: does not run;b: does not run;c: 1 of 1 runs: tasks of stage a are gone;" ]
+    [ "$(again)" = "c 2 " ]
+    grep -qx 'troupe: stage c is to run again: tasks of stage a are gone' err.txt
+    [ "$(again)" = "" ]
 }
 
 @test "a run whose pipeline is gone, or another one, goes on only when it is told so" {

@@ -128,7 +128,8 @@ static void changes(void)
         {"k: v",       "k: w",                        ALL               },
         {"tasks: 2",   "tasks: 3",                    "b:2, c:0,"       },
         {"[x, y, z]",  "[w, x, y, z]",                "a:0, b:0,1, c:0,"},
-        {"[x, y, z]",  "[z, x]",                      ""                },
+        {"[x, y, z]",  "[z, x]",                      "b:0,1, c:0,"     },
+        {"[x, y, z]",  "[z, y, x]",                   ""                },
         {"run: cmd b", "run: cmd b\n    cwd: out",    "b:0,1, c:0,"     },
         {"run: cmd b", "run: cmd b\n    timeout: 3s", ""                },
     };
@@ -402,6 +403,39 @@ static void each_over_files(void)
     files_free(r.dir);
 }
 
+/* An item that is gone is in what was made of all. */
+static void items_that_are_gone(void)
+{
+    static const char yaml[] = "troupe: 1\nstages:\n"
+                               "  - {name: a, foreach: {lines: l}, run: cmd}\n"
+                               "  - {name: b, foreach: {lines: l}, run: cmd, after: "
+                               "[{stage: a, each: true}]}\n"
+                               "  - {name: c, run: cmd, after: [b]}\n"
+                               "  - {name: d, run: cmd, after: [c]}\n"
+                               "  - {name: e, run: cmd}\n";
+    struct run r = {.dir = files_new()};
+    files_put(r.dir, "l", "x\ny\nx\nz\n");
+    expect(&r, yaml, false, NULL, 0, "a:0,1,2,3, b:0,1,2,3, c:0, d:0, e:0,");
+    expect(&r, yaml, true, NULL, 0, "");
+    files_put(r.dir, "l", "x\nx\nz\n");
+    expect(&r, yaml, true, "c", 0, "c:0!,");
+    expect(&r, yaml, true, NULL, 0, "c:0, d:0,"); /* it is not forgotten */
+    expect(&r, yaml, true, NULL, 0, "");
+    files_put(r.dir, "l", "x\nx\nw\n"); /* one for another */
+    expect(&r, yaml, true, NULL, 0, "a:2, b:2, c:0, d:0,");
+    expect(&r, yaml, true, NULL, 0, "");
+    files_put(r.dir, "l", "");
+    expect(&r, yaml, true, NULL, 0, "c:0, d:0,");
+    r.until = "b";
+    files_put(r.dir, "l", "v\nw\n");
+    expect(&r, yaml, true, NULL, 0, "a:0,1, b:0,1,");
+    files_put(r.dir, "l", "v\n");
+    expect(&r, yaml, true, NULL, 0, "");
+    r.until = NULL;
+    expect(&r, yaml, true, NULL, 0, "c:0, d:0,");
+    files_free(r.dir);
+}
+
 static void files_from_above(void)
 {
     static const char yaml[] = "troupe: 1\nstages:\n"
@@ -496,6 +530,8 @@ int main(int argc, char **argv)
     g_test_add_func("/resume/each asks for its own counterpart", each);
     g_test_add_func("/resume/each over files, tables and lists", each_over_files);
     g_test_add_func("/resume/new files are new tasks", files_from_above);
+    g_test_add_func("/resume/what waits for all runs again when an item is gone",
+                    items_that_are_gone);
     g_test_add_func("/resume/a torn last line costs one task", torn);
     g_test_add_func("/resume/outputs may have any name", odd_paths);
     g_test_add_func("/resume/a hundred thousand tasks are read quickly", many);
