@@ -10,12 +10,16 @@
  */
 #include "os/core_locks.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "os/process.h"
 
 #define PLACES (INT64_C(1) << 32) /* the byte of the first place */
 enum { SAME_MOMENT = 1000 };
@@ -136,6 +140,64 @@ uint32_t trp_core_locks_look(const struct trp_core_locks *l, const uint32_t *cpu
         others += ret_others[i];
     }
     return others;
+}
+
+/* ---- who takes part ---- */
+
+static const char title[] = "troupe: driver ";
+
+/* The run that a process is the driver of; false: of none. */
+static bool read_run(pid_t pid, char *buf, size_t size)
+{
+    char path[64], line[300];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+    if (fd >= 0)
+        close(fd);
+    line[n < 0 ? 0 : n] = '\0';
+    if (strncmp(line, title, sizeof title - 1) != 0)
+        return false;
+    snprintf(buf, size, "%s", line + sizeof title - 1);
+    return true;
+}
+
+static bool has_open(pid_t pid, const struct stat *file)
+{
+    char path[64];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && !found && (e = readdir(d));) {
+        struct stat st;
+        found = fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
+                st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+char *trp_core_locks_runs(const struct trp_core_locks *l, char *buf, size_t size)
+{
+    struct trp_process *all = NULL;
+    struct stat file;
+    char run[300];
+    size_t at = 0;
+    int n = fstat(l->fd, &file) == 0 ? trp_process_list(&all) : 0;
+    *buf = '\0';
+    for (int i = 0; i < n; i++) {
+        if (all[i].pid == getpid() || !read_run(all[i].pid, run, sizeof run) ||
+            !has_open(all[i].pid, &file))
+            continue;
+        bool fits = at + strlen(run) + 8 < size;
+        snprintf(buf + at, size - at, "%s%s", at ? ", " : "", fits ? run : "…");
+        at += strlen(buf + at);
+        if (!fits)
+            break;
+    }
+    free(all);
+    return buf;
 }
 
 /* ---- the queue ---- */

@@ -16,6 +16,7 @@
 #define TRP_OS_CORE_LOCKS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct trp_core_locks {
@@ -35,6 +36,10 @@ void trp_core_locks_give(struct trp_core_locks *l, const uint32_t *cpus, uint32_
 /* Marks those of the cores that others have. Returns how many. */
 uint32_t trp_core_locks_look(const struct trp_core_locks *l, const uint32_t *cpus,
                              uint32_t n, bool *ret_others);
+
+/* The runs that take part here, but for this process: "A, B, …", by the titles of their
+ * drivers (driver.c). The kernel does not say whose a lock is. Returns buf. */
+char *trp_core_locks_runs(const struct trp_core_locks *l, char *buf, size_t size);
 
 /* Waits from now on, behind all who do; or no more. */
 void trp_core_locks_wait(struct trp_core_locks *l);

@@ -50,7 +50,7 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     begin a
     wait_until 20 begun 2
     begin b
-    wait_until 20 waits b 'have 2 of the 2 cores here; --local=N takes N without waiting'
+    wait_until 20 waits b '(a) have 2 of the 2 cores here; --local=N takes N without waiting'
     end a
     end b
     [ "$(most)" = 2 ]
@@ -92,11 +92,13 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     begin a
     wait_until 20 begun 1
     begin b
-    wait_until 20 waits b 'have 1 of the 2 cores here'
+    wait_until 20 waits b '(a) have 1 of the 2 cores here'
     begin c
-    wait_until 20 waits c 'have 1 of the 2 cores here, and wait for more before this one'
+    wait_until 20 waits c '(., .) have 1 of the 2 cores here, and wait for more before this one'
     run -0 troupe explain b
-    [[ "$output" =~ "other runs of this user have 1 of the 2 cores here" ]]
+    output=$(tr -s ' \n' ' ' <<<"$output") # lines are cut
+    [[ "$output" == *"other runs of this user ("?", "?") have 1 of the 2 cores here"* ]]
+    [[ "$output" == *"there is: 1 of 2 cores, "* ]]
     run -0 troupe status b
     begun 1
     touch go
@@ -127,7 +129,7 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     begin a
     wait_until 20 begun 2
     begin b
-    wait_until 20 waits b 'have 2 of the 2 cores here'
+    wait_until 20 waits b '(a) have 2 of the 2 cores here'
     kill -9 "$(pid_of driver a)"
     end b
     local status=0

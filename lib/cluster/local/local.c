@@ -172,7 +172,7 @@ static bool local_gang_waits(trp_cluster *c, trp_attempt_id attempt)
 
 static void local_room(trp_cluster *c, struct trp_room *ret)
 {
-    trp_machine_ledger_room(local_of(c)->ledger, ret);
+    trp_local_room(local_of(c), ret);
 }
 
 static void local_why(trp_cluster *c, const struct trp_resource_profile *p, char *text,

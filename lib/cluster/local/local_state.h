@@ -119,6 +119,8 @@ struct trp_request *trp_local_next(struct trp_local *l);
 void trp_local_leave(struct trp_local *l, struct trp_request *r);
 /* What other runs have of the cores that are waited for; "": nothing. */
 void trp_local_why(struct trp_local *l, char *text, size_t size);
+/* What is free: neither this run's nor others'. */
+void trp_local_room(struct trp_local *l, struct trp_room *ret);
 
 /* executor_process.c */
 int trp_local_executor_ask(struct trp_local *l, trp_executor_id id,

@@ -35,16 +35,28 @@ void trp_local_why(struct trp_local *l, char *text, size_t size)
     if (!others)
         return;
     n = look(l, others);
+    char runs[200] = "";
     bool first = !trp_core_locks_others_first(&l->locks);
-    snprintf(text, size, "other runs of this user have %u of the %u cores here%s", n,
-             cores, first ? "" : ", and wait for more before this one");
+    trp_core_locks_runs(&l->locks, runs, sizeof runs);
+    snprintf(text, size, "other runs of this user%s%s%s have %u of the %u cores here%s",
+             *runs ? " (" : "", runs, *runs ? ")" : "", n, cores,
+             first ? "" : ", and wait for more before this one");
+    free(others);
+}
+
+void trp_local_room(struct trp_local *l, struct trp_room *ret)
+{
+    trp_machine_ledger_room(l->ledger, ret);
+    bool *others = l->locks.fd < 0 ? NULL : calloc(ret->cores, sizeof *others);
+    uint64_t theirs = others ? look(l, others) : 0;
+    ret->cores_free -= theirs < ret->cores_free ? theirs : ret->cores_free;
     free(others);
 }
 
 /* Once a run; what it waits for later is told with its stages. */
 static void tell_held_up(struct trp_local *l)
 {
-    char why[128], text[256];
+    char why[400], text[500];
     if (l->told_held_up || !l->handler.notice)
         return;
     l->told_held_up = true;
