@@ -8,8 +8,9 @@
 
 /* Runs `/bin/sh -c COMMAND` in the working folder: the run's summary on its stdin, what it
  * prints on stderr, the run's exit status in TROUPE_STATUS, its folder in TROUPE_RUN_DIR.
- * It has a minute, then it and its process group are killed. A command that fails is told
- * on stderr and changes nothing else. */
+ * Returns when it and all that it has started have ended, in the background, too. They have
+ * a minute, then they are killed. A command that fails is told on stderr and changes
+ * nothing else. */
 void trp_notify(const char *command, const trp_run_folder *folder, int status);
 
 #endif

@@ -779,6 +779,10 @@ Y
     diff <(masked <told.summary) <(masked <<<"$output")
     grep -qx heard <<<"$stderr"
     grep -qx 'troupe: notify: exit status 3' <<<"$stderr"
+    # What is in the background ends before the run does, also in a session of its own.
+    sed "s|^notify: .*|notify: 'setsid sh -c \"sleep 1; touch late\" >/dev/null 2>\&1 \& exit 0'|" p.yaml >b.yaml
+    run -0 troupe run --local=1 --param to=x b.yaml
+    [ -e late ]
     FAIL=false run -1 troupe run --local=1 --run-name bad p.yaml
     [ "$(cat told)" = "1 $PWD/troupe-runs/bad" ]
     # Its driver killed: what the log has.
