@@ -22,6 +22,7 @@
 
 #include "bench.h"
 #include "data/block_client.h"
+#include "data/block_file.h"
 #include "data/block_server.h"
 
 enum { RECORD = 100, KEY = 10, PARTITIONS = 8, MAP_MIB = 128, WORDS = 10000 };
@@ -260,8 +261,12 @@ static void run_shuffle(const struct work *w)
     trp_bench_print("mib_per_second", (double)w->size / (double)MIB * 1e9 /
                                           (double)(trp_bench_now() - begin));
     trp_block_server_stop(server);
-    for (uint32_t map = 0; map < w->maps; map++)
-        trp_shuffle_remove(w->folder, 0, map, 0, NULL);
+    for (uint32_t map = 0; map < w->maps; map++) {
+        char name[TRP_BLOCK_NAME], path[4096];
+        trp_block_file_name(&(struct trp_output_id){0, map, 0}, name);
+        snprintf(path, sizeof path, "%s/%s", w->folder, name);
+        unlink(path);
+    }
 }
 
 /* Key and value of each, to somewhere that stays in the processor's cache. */

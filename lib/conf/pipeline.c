@@ -197,14 +197,22 @@ static int check_given(const trp_pipeline *p, const struct trp_pipeline_inputs *
     return 0;
 }
 
-/* Reads the tree into the pipeline; frees the tree, and after an error both. */
-static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y,
-                           const struct trp_pipeline_inputs *in, trp_pipeline **ret,
-                           trp_error *err)
+int trp_pipeline_read(const char *file, const char *text, size_t size,
+                      const struct trp_pipeline_inputs *in, trp_pipeline **ret,
+                      trp_error *err)
 {
     static const struct trp_pipeline_inputs nothing;
+    trp_yaml *y;
+    struct owned_pipeline *o = new_pipeline(file, err);
+    if (!o)
+        return TRP_ENOMEM;
     trp_pipeline *p = &o->pipeline;
     char *name = p->name;
+    int code = trp_yaml_parse(p->file, text, size, &o->arena, &y, err);
+    if (code < 0) {
+        trp_pipeline_free(p);
+        return code;
+    }
     trp_pipeline_include(y, p->file, in ? in : &nothing);
     trp_pipeline_values(y, in ? in : &nothing, &p->uses);
     trp_pipeline_foreign(y, trp_yaml_root(y), false);
@@ -215,7 +223,7 @@ static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y,
     if (p->nstages > 0)
         trp_pipeline_check(y, p);
     trp_pipeline_check_names(y, p);
-    int code = trp_yaml_verdict(y, err);
+    code = trp_yaml_verdict(y, err);
     if (code == 0 && in)
         code = check_given(p, in, err);
     trp_yaml_free(y);
@@ -228,40 +236,10 @@ static int finish_pipeline(struct owned_pipeline *o, trp_yaml *y,
     return 0;
 }
 
-int trp_pipeline_load(const char *file, trp_pipeline **ret, trp_error *err)
-{
-    trp_yaml *y;
-    struct owned_pipeline *o = new_pipeline(file, err);
-    if (!o)
-        return TRP_ENOMEM;
-    int code = trp_yaml_load(o->pipeline.file, &o->arena, &y, err);
-    if (code < 0) {
-        trp_pipeline_free(&o->pipeline);
-        return code;
-    }
-    return finish_pipeline(o, y, NULL, ret, err);
-}
-
 int trp_pipeline_parse(const char *file, const char *text, size_t size,
                        trp_pipeline **ret, trp_error *err)
 {
     return trp_pipeline_read(file, text, size, NULL, ret, err);
-}
-
-int trp_pipeline_read(const char *file, const char *text, size_t size,
-                      const struct trp_pipeline_inputs *in, trp_pipeline **ret,
-                      trp_error *err)
-{
-    trp_yaml *y;
-    struct owned_pipeline *o = new_pipeline(file, err);
-    if (!o)
-        return TRP_ENOMEM;
-    int code = trp_yaml_parse(o->pipeline.file, text, size, &o->arena, &y, err);
-    if (code < 0) {
-        trp_pipeline_free(&o->pipeline);
-        return code;
-    }
-    return finish_pipeline(o, y, in, ret, err);
 }
 
 void trp_pipeline_free(trp_pipeline *p)

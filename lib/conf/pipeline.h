@@ -8,7 +8,7 @@
  * by then; `argv env cwd outputs prefer` are templates (core/base/template.h).
  *
  *     trp_pipeline *p;
- *     if (trp_pipeline_load("etl.yaml", &p, &err) < 0) …
+ *     if (trp_pipeline_read("etl.yaml", text, size, &inputs, &p, &err) < 0) …
  *     trp_pipeline_free(p);
  */
 #ifndef TRP_CONF_PIPELINE_H
@@ -175,16 +175,6 @@ typedef struct trp_pipeline {
     const struct trp_kept_lists *kept_lists;
 } trp_pipeline;
 
-/* TRP_EINVAL with FILE:LINE:COL for all that is wrong in itself: syntax, unknown or
- * double keys, wrong types, bad units, unknown stages or cycles in `after`, a stage
- * without run and argv, bad names, options that are not in the table or out of bounds,
- * `after … each` with known and differing task counts; also no such file, a directory,
- * no permission, too large, not text. Impossible profiles: trp_pipeline_profiles.
- * TRP_ESYSTEM: an error of the disk. */
-int trp_pipeline_load(const char *file, trp_pipeline **ret, trp_error *err);
-/* The same from memory; `file` is for messages. */
-int trp_pipeline_parse(const char *file, const char *text, size_t size,
-                       trp_pipeline **ret, trp_error *err);
 /* What the file takes from outside. */
 struct trp_pipeline_inputs {
     const struct trp_pair *params; /* --param */
@@ -195,11 +185,19 @@ struct trp_pipeline_inputs {
                 trp_error *err);
     void *context;
 };
-/* The same with these; TRP_EINVAL also for a param that the file does not have (named
- * with those it has). */
+
+/* Reads the text of a pipeline; `file` is for messages, `in` may be NULL: nothing.
+ * TRP_EINVAL with FILE:LINE:COL for all that is wrong in itself: no text, syntax, unknown
+ * or double keys, wrong types, bad units, unknown stages or cycles in `after`, a stage
+ * without run and argv, bad names, options that are not in the table or out of bounds,
+ * `after … each` with known and differing task counts; also for a param that the file
+ * does not have (named with those it has). Impossible profiles: trp_pipeline_profiles. */
 int trp_pipeline_read(const char *file, const char *text, size_t size,
                       const struct trp_pipeline_inputs *in, trp_pipeline **ret,
                       trp_error *err);
+/* The same without anything from outside. */
+int trp_pipeline_parse(const char *file, const char *text, size_t size,
+                       trp_pipeline **ret, trp_error *err);
 void trp_pipeline_free(trp_pipeline *p);
 
 /* Puts the file's options into `o` (origin pipeline). */

@@ -189,9 +189,6 @@ bool trp_yaml_number(trp_yaml *y, const struct trp_yaml_node *node, const char *
                      double min, double max, double *ret);
 bool trp_yaml_bool(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
                    bool *ret);
-/* More than 0; a bare number counts in seconds. */
-bool trp_yaml_time(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
-                   int64_t *ret_ns);
 bool trp_yaml_memory(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
                      int64_t *ret_mib);
 

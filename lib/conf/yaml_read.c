@@ -288,8 +288,9 @@ bool trp_yaml_bool(trp_yaml *y, const struct trp_yaml_node *node, const char *wh
     return true;
 }
 
-bool trp_yaml_time(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
-                   int64_t *ret_ns)
+/* More than 0; a bare number counts in seconds. */
+static bool read_time(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
+                      int64_t *ret_ns)
 {
     trp_error why;
     int64_t ns = 0;
@@ -354,5 +355,5 @@ INTO(flag)
 
 INTO(time)
 {
-    trp_yaml_time(y, value, key->name, member);
+    read_time(y, value, key->name, member);
 }

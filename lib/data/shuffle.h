@@ -145,10 +145,6 @@ int trp_shuffle_commit(trp_shuffle_writer *w, uint64_t *ret_sizes,
 /* What was not committed is gone. NULL: nothing. */
 void trp_shuffle_writer_free(trp_shuffle_writer *w);
 
-/* Removes a map output; none that is not there. TRP_ESYSTEM. */
-int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
-                       uint64_t attempt, trp_error *err);
-
 /* Whether memory that writers give back is kept for the next ones in this process: no
  * more than they had at once. False, as in the beginning: what is kept is given back,
  * too. Of any thread. */

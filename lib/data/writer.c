@@ -13,7 +13,6 @@
  * A record that is larger than that is gathered by itself: spilled as soon as it is
  * there.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -508,16 +507,4 @@ int trp_shuffle_commit(trp_shuffle_writer *w, uint64_t *ret_sizes,
         *ret_counts = w->counts;
     free(sizes);
     return rc;
-}
-
-int trp_shuffle_remove(const char *folder, uint32_t shuffle, uint32_t map,
-                       uint64_t attempt, trp_error *err)
-{
-    const struct trp_output_id id = {shuffle, map, attempt};
-    char name[TRP_BLOCK_NAME], path[4096];
-    trp_block_file_name(&id, name);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return trp_held_unlink(path, 0) == 0 || errno == ENOENT
-               ? 0
-               : trp_error_set(err, TRP_ESYSTEM, "%s: %m", path);
 }

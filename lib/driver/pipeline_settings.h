@@ -25,7 +25,7 @@ struct trp_pipeline_settings {
 };
 
 /* A run's pipeline as it was stored when the run began, with what it includes. Codes as of
- * trp_pipeline_load. */
+ * trp_pipeline_read; TRP_ESYSTEM: an error of the disk. */
 int trp_pipeline_stored(const struct trp_run_spec *spec, trp_pipeline **ret,
                         trp_error *err);
 /* The pipeline is RUN/state/pipeline.yaml, called in messages as the user called it.

@@ -162,8 +162,6 @@ void trp_executor_finish(trp_executor *e);
 extern trp_executor *trp_the_executor; /* a process has one at most */
 /* Holds the baton and works until the end (true) or until it was robbed (false). */
 bool trp_executor_loop(trp_executor *e, struct trp_function_thread *self);
-/* Makes a task formally running. */
-void trp_executor_begin(trp_executor *e, const struct trp_task_entry *t);
 /* Records an end and lets the head of its stage's queue take its place. Takes what the
  * task owns. */
 void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,

@@ -115,6 +115,18 @@ static void put_end(trp_executor *e, const struct trp_end *end)
     e->ends_made++;
 }
 
+/* Makes a task formally running. */
+static void begin(trp_executor *e, const struct trp_task_entry *t)
+{
+    t->stage->running++;
+    struct trp_task_entry own = *t;
+    own.inputs = t->stage->inputs;
+    if (own.inputs)
+        own.inputs->users++;
+    if (!trp_task_ring_push(&e->ready, &own))
+        trp_executor_fail(e, "out of memory");
+}
+
 void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
                          const struct trp_end *end)
 {
@@ -124,7 +136,7 @@ void trp_executor_record(trp_executor *e, struct trp_task_entry *take_task,
     s->running--;
     int r = trp_places_end(&s->places, e->ends_made, &take_task->resources, &head);
     if (r > 0)
-        trp_executor_begin(e, &head);
+        begin(e, &head);
     else if (r < 0)
         trp_executor_fail(e, "out of memory");
     trp_task_entry_free(take_task);
@@ -142,17 +154,6 @@ void trp_executor_lose_spawner(trp_executor *e)
 }
 
 /* ---- tasks ----------------------------------------------------------------------- */
-
-void trp_executor_begin(trp_executor *e, const struct trp_task_entry *t)
-{
-    t->stage->running++;
-    struct trp_task_entry own = *t;
-    own.inputs = t->stage->inputs;
-    if (own.inputs)
-        own.inputs->users++;
-    if (!trp_task_ring_push(&e->ready, &own))
-        trp_executor_fail(e, "out of memory");
-}
 
 /* A command goes to the spawner as it came, which keeps the places of commands. Only
  * the number of ends that the driver had seen is turned into how many of them were the
@@ -217,7 +218,7 @@ static bool take_launch(trp_executor *e, struct trp_launch *l, const uint8_t *me
     }
     int r = trp_places_launch(&t.stage->places, l->seen, l->queued, &t);
     if (r > 0)
-        trp_executor_begin(e, &t);
+        begin(e, &t);
     return r >= 0;
 }
 

@@ -651,7 +651,7 @@ static void order(uint32_t peer, uint8_t what, uint32_t n)
     uint8_t bytes[5] = {what};
     memcpy(bytes + 1, &n, sizeof n);
     int rc = trp_channel_send(channel, peer, bytes, sizeof bytes);
-    CHECK(rc == 0, "send to %u: %s", peer, trp_error_word(rc));
+    CHECK(rc == 0, "send to %u: error %d", peer, rc);
 }
 
 static void bring_up(uint32_t n)

@@ -1,5 +1,5 @@
 /*
- * Error codes, their words and exit statuses: one table, indexed by the negated code.
+ * The exit statuses of error codes: one table, indexed by the negated code.
  *
  * A text is built in a buffer of its own and copied at the end, so that a caller may
  * put the present text of the same error into the new one ("stage split: <old text>").
@@ -10,36 +10,17 @@
 #include "core/base/error.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/utf8.h"
 
-static const struct {
-    const char *word;
-    int exit_status;
-} codes[] = {
-    [-TRP_OK] = {"ok",        0  },
-    [-TRP_EINVAL] = {"invalid",   2  },
-    [-TRP_ENOMEM] = {"memory",    4  },
-    [-TRP_EWAIT] = {"wait",      4  },
-    [-TRP_ENEVER] = {"never",     3  },
-    [-TRP_EEXIST] = {"exists",    2  },
-    [-TRP_ENOENT] = {"missing",   2  },
-    [-TRP_ELIMIT] = {"limit",     2  },
-    [-TRP_ESYSTEM] = {"system",    4  },
-    [-TRP_EPROTO] = {"protocol",  4  },
-    [-TRP_ECANCELLED] = {"cancelled", 130},
-    [-TRP_EFAILED] = {"failed",    1  },
-    [-TRP_ESTATE] = {"state",     4  },
-    [-TRP_ETIME] = {"time",      75 },
+static const int exit_status[] = {
+    [-TRP_OK] = 0,      [-TRP_EINVAL] = 2, [-TRP_ENOMEM] = 4,       [-TRP_EWAIT] = 4,
+    [-TRP_ENEVER] = 3,  [-TRP_EEXIST] = 2, [-TRP_ENOENT] = 2,       [-TRP_ELIMIT] = 2,
+    [-TRP_ESYSTEM] = 4, [-TRP_EPROTO] = 4, [-TRP_ECANCELLED] = 130, [-TRP_EFAILED] = 1,
+    [-TRP_ESTATE] = 4,  [-TRP_ETIME] = 75,
 };
-
-static bool code_known(int code)
-{
-    return code <= 0 && code > -(int)(sizeof(codes) / sizeof(codes[0]));
-}
 
 /* Bytes of the printable character at `s`, 0: it is none. */
 static size_t printable(const char *s)
@@ -85,14 +66,10 @@ int trp_error_set(trp_error *err, int code, const char *fmt, ...)
     return code;
 }
 
-const char *trp_error_word(int code)
-{
-    return code_known(code) ? codes[-code].word : "unknown";
-}
-
 int trp_error_exit_status(int code)
 {
     if (code > 0) /* a count is no failure */
         return 0;
-    return code_known(code) ? codes[-code].exit_status : 4;
+    return code > -(int)(sizeof exit_status / sizeof *exit_status) ? exit_status[-code]
+                                                                   : 4;
 }

@@ -49,9 +49,6 @@ typedef struct trp_error {
 int trp_error_set(trp_error *err, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A constant word for a code ("invalid", "never", …), for logs and tests. */
-const char *trp_error_word(int code);
-
 /* The exit status that contract.md gives a code: 0, 1, 2, 3, 4, 75 or 130. */
 int trp_error_exit_status(int code);
 

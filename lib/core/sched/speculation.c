@@ -69,7 +69,7 @@ TRP_RARE int trp_speculation_succeeded(trp_speculation *s, int64_t duration_ns,
     return 0;
 }
 
-uint32_t trp_speculation_successes(const trp_speculation *s)
+static uint32_t successes(const trp_speculation *s)
 {
     return s->low.n + s->high.n;
 }
@@ -98,7 +98,7 @@ bool trp_speculation_gate(const struct trp_speculation_config *c,
         (set->ntasks == 1 && !has_duration))
         return false;
     uint32_t least = (uint32_t)(c->quantile * (double)set->ntasks);
-    if (trp_speculation_successes(s) >= (least ? least : 1)) {
+    if (successes(s) >= (least ? least : 1)) {
         int64_t threshold = times(c->multiplier, trp_speculation_median(s));
         if (threshold < c->min_runtime_ns)
             threshold = c->min_runtime_ns;

@@ -54,7 +54,6 @@ void trp_speculation_free(trp_speculation *s);
 int trp_speculation_succeeded(trp_speculation *s, int64_t duration_ns,
                               uint64_t records);
 
-uint32_t trp_speculation_successes(const trp_speculation *s);
 /* The upper median of the durations, 0 when there are none. */
 int64_t trp_speculation_median(const trp_speculation *s);
 
