@@ -6,7 +6,7 @@
  * parents, is *ready* (the driver is asked for its tasks), *runs* as a task set, and
  * ends as succeeded, failed, cancelled or skipped. An attempt that is *queued* sits on
  * an executor behind running ones of its stage and takes over the resources of the one
- * that ends first (decision 16).
+ * that ends first (semantics, difference 16).
  *
  * Invariants. Time (`now`, ns, any origin) never decreases. The engine assigns all ids.
  * The lowest id wins a tie. The engine uses no clock, randomness or I/O, so the same
@@ -63,7 +63,7 @@ enum trp_look_ahead {
 struct trp_pool_spec; /* sched/pools.h */
 struct trp_host_rack; /* topo/hosts.h */
 
-/* Limits over all profiles (decision 4); 0: none. */
+/* Limits over all profiles (semantics, difference 4); 0: none. */
 struct trp_alloc_caps {
     int64_t cores, memory_mib;
     struct {
@@ -96,7 +96,7 @@ struct trp_engine_config {
     uint32_t max_executors;       /* of each profile; UINT32_MAX: no limit */
     uint32_t alloc_max_executors; /* over all profiles; UINT32_MAX: no limit */
     struct trp_alloc_caps caps;
-    bool grow_ramp; /* requests grow by section 16's series */
+    bool grow_ramp; /* requests grow as in Spark: 1, 2, 4, … */
     uint32_t initial_executors;
     trp_amount allocation_ratio; /* executorAllocationRatio of Spark, in (0, 1] */
     int64_t backlog_timeout_ns;
@@ -141,8 +141,8 @@ struct trp_engine_config {
 
 /* A dependency of a stage. `stage` is an index into the job's stages. With `each`, task
  * i waits for task i of the parent only (both have as many tasks), and is skipped when
- * that was given up. With `shuffle` every task reads the map outputs of all tasks of the
- * parent, which is a `map` stage. */
+ * that was given up. With `shuffle` every task reads the map outputs of all tasks of
+ * the parent, which is a `map` stage. */
 struct trp_parent_spec {
     uint32_t stage;
     bool each;
@@ -455,7 +455,8 @@ enum trp_action_kind {
     TRP_ACTION_OUT_OF_TIME,      /* out_of_time: nothing runs, and all that waits would
                                   * outlive the run */
     TRP_ACTION_OUTLIVED,         /* outlived: tasks would outlive the executor, which is
-                                  * about to be released; another one is to live longer */
+                                  * about to be released; another one is to live longer
+                                  * */
     TRP_ACTION_NEED_EXECUTOR, /* executor: requested ahead, it is needed from now on */
     TRP_ACTION_MAY_ADD, /* executor: requested; where it has no room, an additional job
                           * is worth it from now on */
@@ -602,7 +603,7 @@ struct trp_action {
 };
 
 /* `profiles` must outlive the engine; it may grow meanwhile, also by the engine
- * (decision 15). `config` is copied. */
+ * (semantics, difference 15). `config` is copied. */
 int trp_engine_new(const struct trp_engine_config *config, trp_profiles *profiles,
                    trp_engine **ret_engine, trp_error *err);
 void trp_engine_free(trp_engine *e);

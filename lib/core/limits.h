@@ -1,8 +1,8 @@
 /*
  * What the limits of a run allow of a profile at most: alloc.max_* over all profiles
- * (decision 4) and dynamicAllocation.maxExecutors. Asked before a run and when a stage
- * is submitted, so that what can never be is told in the same words, and nothing waits
- * for it.
+ * (semantics, difference 4) and dynamicAllocation.maxExecutors. Asked before a run and
+ * when a stage is submitted, so that what can never be is told in the same words, and
+ * nothing waits for it.
  */
 #ifndef TRP_CORE_LIMITS_H
 #define TRP_CORE_LIMITS_H

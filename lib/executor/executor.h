@@ -7,10 +7,10 @@
  * driver; a function that is known to be short runs on that very thread, a long one
  * hands the baton on (baton.h). Commands need no task thread.
  *
- * Queue ahead (decision 16): launches marked `queued` wait in order of arrival; the
- * head takes over the resources of the attempt of its stage that ends next, so that the
- * engine, seeing ends in the order in which they were recorded here, knows who
- * has which resources.
+ * Queue ahead (semantics, difference 16): launches marked `queued` wait in order of
+ * arrival; the head takes over the resources of the attempt of its stage that ends
+ * next, so that the engine, seeing ends in the order in which they were recorded here,
+ * knows who has which resources.
  *
  * What a command finds in its environment besides the stage's: TROUPE_TASK
  * TROUPE_ATTEMPT TROUPE_STAGE_ATTEMPT TROUPE_TASKS TROUPE_STAGE TROUPE_PROFILE
@@ -100,8 +100,8 @@ static inline void trp_function_result_clear(struct trp_function_result *r)
 }
 struct trp_task_info;
 /* Asks the driver, and waits for its answer: of barrier and allGather it comes when all
- * tasks of the stage have called as often as this one. *ret_reply is the whole SYNCED message, malloc'ed. TRP_ECANCELLED: the
- * attempt is to end. TRP_ENOMEM. */
+ * tasks of the stage have called as often as this one. *ret_reply is the whole SYNCED
+ * message, malloc'ed. TRP_ECANCELLED: the attempt is to end. TRP_ENOMEM. */
 typedef int (*trp_task_sync)(const struct trp_task_info *info, enum trp_sync_kind kind,
                              const void *message, uint32_t size, uint8_t **ret_reply,
                              size_t *ret_size);

@@ -13,7 +13,7 @@
  * variable. Results come back over a lock-free list; an eventfd wakes a sleeping loop.
  *
  * Ends are recorded by the loop alone, in one order, by which the driver knows
- * who has which place (decision 16).
+ * who has which place (semantics, difference 16).
  */
 #include <poll.h>
 #include <signal.h>

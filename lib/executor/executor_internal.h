@@ -3,12 +3,13 @@
  *
  * Parts: executor.c life of the process, executor_loop.c messages, sleep and ends,
  * executor_stage.c stages and queues, executor_function.c functions and their threads,
- * executor_sync.c what functions ask, files.c where map outputs lie, move_files.c how they
- * leave the host, crash.c last words of a crash.
+ * executor_sync.c what functions ask, files.c where map outputs lie, move_files.c how
+ * they leave the host, crash.c last words of a crash.
  *
  * Words. A task here is *formally running* from its launch, or from the end whose place
- * it took (decision 16), until its end is recorded; whether a thread has it already is
- * another matter. Formally running functions that no thread has are *ready*.
+ * it took (semantics, difference 16), until its end is recorded; whether a thread has
+ * it already is another matter. Formally running functions that no thread has are
+ * *ready*.
  *
  * Who may touch what: everything belongs to the holder of the baton, but what stands
  * behind `lock` in the struct.

@@ -1,5 +1,5 @@
 /*
- * Queue ahead (decision 16): who takes the place of an attempt that ended.
+ * Queue ahead (semantics, difference 16): who takes the place of an attempt that ended.
  *
  * An attempt's *place* is what it was given: a slot, and the addresses of resources.
  * The driver may queue attempts of a stage behind its running ones. The head of that

@@ -1,5 +1,5 @@
 /*
- * A second, slow and obvious implementation of what semantics.md says about task sets
+ * A second, slow and obvious implementation of what docs/semantics.md says about task sets
  * on executors: sections 4, 6 to 10, 12, 13 (launch) and 19, and section 11. It was
  * written from that text, knows nothing of lib/core, and is compared with it on small
  * random cases (against_oracle.c).

@@ -394,7 +394,7 @@ static void check_unschedulable(struct oracle *o, int set)
     s->abort_at = o->now + o->setup->exclusion.unschedulable_timeout;
 }
 
-/* Slots that are free now for a barrier set; decision 6: free amounts. */
+/* Slots that are free now for a barrier set; semantics, difference 6: free amounts. */
 static int free_slots(const struct oracle *o, int profile, const int *offers, int n)
 {
     const struct or_profile *p = &o->setup->profiles[profile];

@@ -1,7 +1,8 @@
 /*
  * The subject "reserve": barrier stages among others that go on taking slots. Nothing
- * fails and nobody is lost; tasks take no longer than slots are kept (decision 25).
- * Time is the world's own: executors come after a while, tasks end when they have run.
+ * fails and nobody is lost; tasks take no longer than slots are kept (semantics,
+ * difference 25). Time is the world's own: executors come after a while, tasks end when
+ * they have run.
  *
  * What must hold: a barrier set that is first in its class, with executors that would
  * be enough, has begun when all that ran before can have ended; and everything ends, in

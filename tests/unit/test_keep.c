@@ -1,5 +1,5 @@
-/* Slots that are kept for a barrier stage in real rounds (decision 25). What rounds by
- * hand decide is in tests/scenarios. */
+/* Slots that are kept for a barrier stage in real rounds (semantics, difference 25).
+ * What rounds by hand decide is in tests/scenarios. */
 #include "conf/options.h"
 #include "engine_world.h"
 

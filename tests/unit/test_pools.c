@@ -1,6 +1,6 @@
 /*
  * Pools: the order in which task sets are offered resources. A slow oracle, written
- * from section 19 with strings and floating point, agrees on random streams.
+ * from semantics, section 19, with strings and floating point, agrees on random streams.
  */
 #include <glib.h>
 #include <stdlib.h>

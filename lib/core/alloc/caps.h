@@ -1,6 +1,6 @@
 /*
- * Limits over all profiles (decision 4): how many executors, cores, MiB of memory and
- * units of custom resources all executors together may have.
+ * Limits over all profiles (semantics, difference 4): how many executors, cores, MiB of
+ * memory and units of custom resources all executors together may have.
  *
  * Each limit that is set is one number; what an executor of a profile takes of each is
  * its *cost*, a vector of the same length. So every question is a division for each

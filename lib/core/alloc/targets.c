@@ -2,8 +2,8 @@
  * What targets should be. Sums are kept for each profile (targets_counts.c), so an
  * evaluation is O(profiles).
  *
- * Deadlines are the profile's own (decision 11). Spark has one for all, so that a
- * backlog of one profile delays or hurries another.
+ * Deadlines are the profile's own (semantics, difference 11). Spark has one for all, so
+ * that a backlog of one profile delays or hurries another.
  *
  * A tick is worth its while only after a count changed or a deadline passed: between,
  * the same numbers would give the same targets, so `due` asks for none.
@@ -134,7 +134,8 @@ static uint32_t wanted_of(const trp_targets *t, const struct trp_targets_profile
 }
 
 /* While a copy waits and all executors share a host there is to be one more than there
- * are or are needed (decision 10). Once: the next may come to the same host. */
+ * are or are needed (semantics, difference 10). Once: the next may come to the same
+ * host. */
 static void spread(const trp_targets *t, struct trp_targets_profile *p)
 {
     if (!p->copies) {
@@ -170,7 +171,7 @@ static void grow_target(trp_targets *t, struct trp_targets_profile *p)
     p->stepped = true;
 }
 
-/* A gang's executors are one target, at once (decision 6). */
+/* A gang's executors are one target, at once (semantics, difference 6). */
 static void step_gang(trp_targets *t, struct trp_targets_profile *p)
 {
     uint32_t to = executors_for(t, 0, p->at_once, p->slots);

@@ -85,8 +85,8 @@ void trp_targets_unschedulable(trp_targets *t, uint32_t stage, bool is, int64_t 
  * there, and are gone). */
 void trp_targets_registered(trp_targets *t, uint32_t profile, int by);
 void trp_targets_leaving(trp_targets *t, uint32_t profile, int by);
-/* All live executors of the profile share one host (decision 10): a copy that waits
- * needs one more than there are. */
+/* All live executors of the profile share one host (semantics, difference 10): a copy
+ * that waits needs one more than there are. */
 void trp_targets_one_host(trp_targets *t, uint32_t profile, bool is);
 /* An executor timed out: targets may fall. */
 void trp_targets_initialized(trp_targets *t);

@@ -4,7 +4,7 @@
  * An amount is a 64-bit fixed-point number with TRP_ONE = 10^12 as 1. What is written
  * is converted by truncation, so that 1/k fits exactly k times in one unit for every k
  * up to 10^6: k * floor(ONE/k) <= ONE < (k+1) * floor(ONE/k). Floating point would lose
- * a slot for some k (semantics, decision 1).
+ * a slot for some k (semantics, difference 1).
  *
  *     trp_amount a;
  *     trp_amount_parse("1/3", &a, &err);

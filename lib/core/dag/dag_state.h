@@ -122,7 +122,7 @@ struct trp_stage {
     uint32_t nprefer;
 
     uint32_t attempts;        /* number of the next one */
-    uint32_t failed_attempts; /* since it last succeeded; decision 12 */
+    uint32_t failed_attempts; /* since it last succeeded; semantics, difference 12 */
     uint32_t last_failed;     /* the newest of them, TRP_NONE: none */
     uint64_t *epochs;         /* by attempt: of the map outputs when it began */
     uint32_t epochs_cap;
@@ -176,7 +176,7 @@ struct trp_dag_executor {
     uint64_t files_lost_at;
     uint32_t host;
     bool decommissioning, host_decommissioned;
-    bool released; /* we let it go: decision 8 */
+    bool released; /* we let it go: semantics, difference 8 */
 };
 
 struct trp_set_spec;

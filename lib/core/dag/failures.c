@@ -293,7 +293,8 @@ void trp_stage_fetch_failed(struct trp_engine *e, struct trp_stage *s, uint32_t 
     uint64_t epoch = s->epochs[attempt];
     bool one_too_many =
         !trp_dag_loss_was_planned(e, from->executor.n) && count_failure(e, s, attempt);
-    if (s->set && s->barrier) /* nothing of it counts any more: decision 9 */
+    /* Nothing of it counts any more (semantics, difference 9). */
+    if (s->set && s->barrier)
         trp_set_kill(e, s->set);
     else if (s->set)
         trp_set_zombie(e, s->set);

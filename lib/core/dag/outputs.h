@@ -4,10 +4,10 @@
  *
  * Words. A *shuffle* is a dense number of the caller's; *map* and *reduce* are task
  * indices of the two sides. A *place* is an executor on a host; with executor TRP_NONE
- * an output belongs to the host alone (decision 17) and outlives every executor there;
- * with host TRP_NONE as well it lies where all hosts see it, and outlives them too.
- * The *epoch* grows whenever an output may have gone; readers forget what they know of
- * an older one.
+ * an output belongs to the host alone (semantics, difference 17) and outlives every
+ * executor there; with host TRP_NONE as well it lies where all hosts see it, and
+ * outlives them too. The *epoch* grows whenever an output may have gone; readers forget
+ * what they know of an older one.
  *
  * Sizes are kept to one byte each, as a power of 1.1 rounded up (at most 10 % too
  * large, never 0 for a block that is not empty); above 2000 reducers as the average of

@@ -1,6 +1,6 @@
 /*
- * Ledger of one executor's custom resources: which addresses ("0", "1", …) have how much
- * left, and which of them a task gets. Semantics section 4, decision 2.
+ * Ledger of one executor's custom resources: which addresses ("0", "1", …) have how
+ * much left, and which of them a task gets. Semantics, section 4 and difference 2.
  *
  * Addresses are kept in natural order ("2" before "10"). Whole amounts take entirely
  * free addresses, a fraction takes one address: the first with enough left, or with

@@ -3,7 +3,8 @@
  * profiles a cluster manager supports; merging. Semantics sections 1 to 3 and 5.
  *
  * Ids count from 0 in the order of adding; 0 is the default profile, always there; a
- * builder that is refused uses no id (decision 13). Profiles are never removed.
+ * builder that is refused uses no id (semantics, difference 13). Profiles are never
+ * removed.
  */
 #ifndef TRP_CORE_PROFILE_MANAGER_H
 #define TRP_CORE_PROFILE_MANAGER_H

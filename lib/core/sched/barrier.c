@@ -1,5 +1,6 @@
 /*
- * Barrier sets: all tasks start in one round or none does. Semantics 13, decision 6.
+ * Barrier sets: all tasks start in one round or none does. Semantics, section 13 and
+ * difference 6.
  *
  * A visit of such a set is made only when what is free has room for all its tasks (the
  * gate). Its attempts then hold cores and addresses, but are not on their executors

@@ -1,9 +1,9 @@
 /*
- * Commits (semantics 9, decision 28). An attempt asks before it gives its output its
- * name. The first of a task may; others are denied for as long as that one lives or has
- * succeeded. When it ends otherwise, or is lost, the next that asks may. What it wrote
- * may then still appear, if its process lives on: so the next is told that it is not the
- * first, and makes sure of that before it writes (api/commit.c).
+ * Commits (semantics, section 9 and difference 28). An attempt asks before it gives its
+ * output its name. The first of a task may; others are denied for as long as that one
+ * lives or has succeeded. When it ends otherwise, or is lost, the next that asks may.
+ * What it wrote may then still appear, if its process lives on: so the next is told
+ * that it is not the first, and makes sure of that before it writes (api/commit.c).
  *
  * Attempts whose success would not count may not either: those of an earlier attempt of
  * a stage that runs again as a whole, and those that are being killed.

@@ -1,8 +1,9 @@
 /*
  * Executors and classes. A class keeps a ring of its executors that have free cores: a
  * round starts at the ring's head and leaves the head where the next one should start,
- * so executors take turns (decision 3) and no launch looks at an executor that is full.
- * A second ring holds those with a queue, from which an idle executor takes work.
+ * so executors take turns (semantics, difference 3) and no launch looks at an executor
+ * that is full. A second ring holds those with a queue, from which an idle executor
+ * takes work.
  */
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /*
- * Slots that are kept for a barrier set (decision 25, docs/decisions/0033).
+ * Slots that are kept for a barrier set (semantics, difference 25;
+ * docs/decisions/0033).
  *
  * A barrier set needs all its slots at once. The sets behind it take each slot as it
  * becomes free, so it would start only after they are done. Therefore: if the first set

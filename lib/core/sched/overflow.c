@@ -1,6 +1,6 @@
 /*
- * Overflow sets: where a task goes that was killed for memory (decision 15,
- * memory_factor).
+ * Overflow sets: where a task goes that was killed for memory (semantics, difference
+ * 15, memory_factor).
  *
  * The same stage and stage attempt, a derived profile: memory and overhead times the
  * factor for each time the task was killed, and the cpus of a task raised to the

@@ -63,7 +63,8 @@ uint32_t trp_start_gate_expected(const struct trp_engine *e);
 
 /* ---- barrier.c ---- */
 
-/* How many tasks of `s` fit into what `x` has free (section 13's gate). */
+/* How many tasks of `s` fit into what `x` has free (semantics, section 13: the gate).
+ * */
 uint32_t trp_barrier_fits(const struct trp_engine *e, const struct trp_task_set *s,
                           const struct trp_executor *x);
 /* How many tasks what is free of one custom resource is enough for. */

@@ -2,7 +2,7 @@
  * Layer `dag`: jobs and stages alone (semantics, sections 5, 10, 13, 14 and 15). No
  * task set stands behind a stage: what a submitted attempt would run is told, and how
  * its tasks end is the case's business. Outputs lie on executors unless the case says
- * shuffle.host_files (decision 17).
+ * shuffle.host_files (semantics, difference 17).
  */
 #include "sim/scenario/layer_dag.h"
 
