@@ -213,5 +213,6 @@ END
         die "parents: $behind->{parents}" unless $behind->{parents} > 1.5 * $few->{max_running}'
     troupe report -o page.html
     document page.html | json 'die "bars: @{$d->{page}{stages}[0]{waits}}"
-        unless $d->{page}{stages}[0]{waits}[7] == 1000 * $d->{report}{starts}[0]{stages}[0]{waits}{max_running}'
+        unless $d->{page}{stages}[0]{waits}[7] ==
+               sprintf "%.0f", 1000 * $d->{report}{starts}[0]{stages}[0]{waits}{max_running}'
 }
