@@ -182,7 +182,7 @@ static int take_place(trp_channel *c, struct trp_peer *p)
 static int64_t start_due(const struct trp_peer *p)
 {
     const struct trp_listen_config *config = &p->channel->config;
-    bool joins = !config->guards || p->id < config->guards;
+    bool joins = !config->first_guard || p->id < config->first_guard;
     return joins && p->state == TRP_PEER_GREETED && config->start_timeout_ns
                ? p->opened_ns + config->start_timeout_ns
                : INT64_MAX;
@@ -192,7 +192,7 @@ static int64_t start_due(const struct trp_peer *p)
  * hello and no more. */
 static bool is_ours(const trp_channel *c, const struct trp_hello *h, uint32_t wire)
 {
-    bool guard = c->config.guards && h->executor >= c->config.guards;
+    bool guard = c->config.first_guard && h->executor >= c->config.first_guard;
     return wire == TRP_WIRE_VERSION && (guard || strcmp(h->build, c->build) == 0);
 }
 

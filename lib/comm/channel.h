@@ -67,7 +67,7 @@ struct trp_hello {
  * on the executor's behalf when it died. */
 struct trp_last_words {
     bool said; /* false: the socket just closed, or silence, or `garbled` */
-    /* What came is not what was sent: to this side, or `said` by the other. */
+    /* A frame was damaged: one that we got, or (with `said`) one that the peer got. */
     bool garbled;
     enum trp_loss reason;
     bool has_culprit;
@@ -118,13 +118,13 @@ struct trp_listen_config {
     /* connect: how long MPI_Init may take, here and in an executor that has called; 0:
      * as long as it likes. */
     int64_t start_timeout_ns;
-    /* connect: a call of MPI does not return here, not even MPI_Init: called from a
-     * thread of the channel, to say so and end this process. NULL: nobody looks. */
+    /* connect: called by a thread of the channel when a call of MPI, MPI_Init too, hangs
+     * in this process: says so and ends the process. NULL: nobody looks. */
     void (*stuck)(const char *text);
     bool (*expected)(void *context, uint32_t executor); /* is this executor wanted? */
-    /* Ids from here on are guards': they say hello, hold the socket and never join; 0:
+    /* The first id of a guard: guards say hello, hold the socket and never join. 0:
      * there are none. */
-    uint32_t guards;
+    uint32_t first_guard;
     /* connect: a program that frees an MPI_Comm_accept whose executor died while it
      * connected; NULL-terminated, the port is appended: {"mpirun", "-np", "1", …,
      * "troupe-rank", "throw-away"}. It runs trp_channel_throw_away_main. NULL: such a
@@ -139,8 +139,8 @@ int trp_channel_listen(const struct trp_listen_config *config,
                        const struct trp_channel_handler *handler,
                        trp_channel **ret_channel, trp_error *err);
 
-/* From now on executors that come are not let into MPI (handler: left_mpi), which is
- * known not to work any more. After it the channel never closes in order. */
+/* New executors use sockets from now on, because MPI has failed (handler: left_mpi).
+ * trp_channel_close returns false afterwards. */
 void trp_channel_leave_mpi(trp_channel *c, const char *why);
 
 /* "HOST:PORT" for executors; valid as long as the channel. */

@@ -167,7 +167,7 @@ static int listen_for_executors(trp_driver *d, const char *const *throw_away_arg
         .heartbeat_ns = d->heartbeat_ns,
         .handshake_timeout_ns = 10 * TRP_SECOND,
         .start_timeout_ns = trp_options_time_ns(d->options, "comm.start_timeout"),
-        .guards = TRP_CLUSTER_GUARDS,
+        .first_guard = TRP_CLUSTER_GUARDS,
         .stuck = end_stuck,
         .expected = trp_record_expected,
         .throw_away_argv = throw_away_argv};

@@ -202,7 +202,7 @@ char *trp_core_locks_runs(const struct trp_core_locks *l, char *buf, size_t size
 
 /* ---- the queue ---- */
 
-void trp_core_locks_wait(struct trp_core_locks *l)
+void trp_core_locks_queue(struct trp_core_locks *l)
 {
     struct timespec t;
     if (l->place)
@@ -214,7 +214,7 @@ void trp_core_locks_wait(struct trp_core_locks *l)
             l->place = place;
 }
 
-void trp_core_locks_wait_no_more(struct trp_core_locks *l)
+void trp_core_locks_unqueue(struct trp_core_locks *l)
 {
     if (l->place)
         set_lock(l->fd, F_UNLCK, l->place, 1);

@@ -1,16 +1,16 @@
 /*
- * The cores of this machine that the runs of one user share: which of them other runs
- * have, and who of those that wait is the next. It is a file of locks, in which nothing
- * is written: a byte is a core (its number), and behind them a byte is a moment, the
- * *place* in the queue of who began to wait then.
+ * The cores of this machine, which the runs of one user share: which of them other runs
+ * hold, and which of the waiting runs is next. Both are locks on bytes of one file, in
+ * which nothing is written. The low bytes are cores, by number. Each higher byte is a
+ * time: a run that waits locks the byte of when it began, its *place* in the queue.
  *
  *     if (trp_core_locks_open(&l) && !trp_core_locks_others_first(&l))
  *         took = trp_core_locks_take(&l, cpus, 2);
  *     …
  *     trp_core_locks_give(&l, cpus, 2);
  *
- * A lock goes with the descriptor: nothing is left of a process that was killed. They
- * are advice: only who asks here heeds them.
+ * The kernel drops a lock with its descriptor: a process that was killed leaves none.
+ * The locks are advisory: only runs that ask here heed them.
  */
 #ifndef TRP_OS_CORE_LOCKS_H
 #define TRP_OS_CORE_LOCKS_H
@@ -33,7 +33,7 @@ void trp_core_locks_close(struct trp_core_locks *l);
 /* All of these cores, or none of them. */
 bool trp_core_locks_take(struct trp_core_locks *l, const uint32_t *cpus, uint32_t n);
 void trp_core_locks_give(struct trp_core_locks *l, const uint32_t *cpus, uint32_t n);
-/* Marks those of the cores that others have. Returns how many. */
+/* Marks the cores that other runs hold. Returns how many. */
 uint32_t trp_core_locks_look(const struct trp_core_locks *l, const uint32_t *cpus,
                              uint32_t n, bool *ret_others);
 
@@ -41,10 +41,10 @@ uint32_t trp_core_locks_look(const struct trp_core_locks *l, const uint32_t *cpu
  * drivers (driver.c). The kernel does not say whose a lock is. Returns buf. */
 char *trp_core_locks_runs(const struct trp_core_locks *l, char *buf, size_t size);
 
-/* Waits from now on, behind all who do; or no more. */
-void trp_core_locks_wait(struct trp_core_locks *l);
-void trp_core_locks_wait_no_more(struct trp_core_locks *l);
-/* Others wait: before this one, if it waits too. */
+/* Joins the end of the queue, or leaves the queue. Neither call blocks. */
+void trp_core_locks_queue(struct trp_core_locks *l);
+void trp_core_locks_unqueue(struct trp_core_locks *l);
+/* Others wait; and began before this run did, if it waits too. */
 bool trp_core_locks_others_first(const struct trp_core_locks *l);
 
 #endif

@@ -18,7 +18,8 @@
  * Paths are absolute and begin with the very characters that the folder was held by. A
  * path below none of the held folders is opened as it is.
  *
- * Holding and leaving are of one thread, before and after others; the rest is of any.
+ * Threads: one thread holds and leaves, before others start and after they ended. Any
+ * thread may call the rest.
  * A child of fork holds what its parent held.
  */
 #ifndef TRP_OS_HELD_H
@@ -34,7 +35,7 @@
 
 #define TRP_HELD_ID 33 /* an identity and its NUL */
 
-/* Holds `path` until it was left as often as it was held. `id`, when neither NULL nor
+/* Holds `path` until trp_held_leave was called as often as this. `id`, when neither NULL nor
  * "", is the identity that it has to have. TRP_ENOENT: there is nothing;
  * TRP_ESYSTEM: it is no folder, a link, another user's, writable for others, or not the
  * one that is meant; the text says what to do. */
@@ -46,8 +47,8 @@ int trp_held_identify(const char *path, trp_error *err);
 const char *trp_held_id(const char *path);
 
 /* As open, fopen ("r", "w", "wx" or "a"), mkdir, unlinkat, rename, symlink, readlink
- * and lstat; what is opened is closed on exec, what is made is 0600. Below a held
- * folder no link is followed: ELOOP or ENOTDIR. */
+ * and lstat. What is opened is closed on exec. fopen makes files 0600; open and mkdir
+ * use `mode`. Below a held folder no link is followed: ELOOP or ENOTDIR. */
 int trp_held_open(const char *path, int flags, mode_t mode);
 FILE *trp_held_fopen(const char *path, const char *mode);
 int trp_held_mkdir(const char *path, mode_t mode);

@@ -529,7 +529,7 @@ static struct trp_listen_config listen_config(void)
         .heartbeat_ns = SECOND,
         .handshake_timeout_ns = 3 * SECOND,
         .expected = is_expected,
-        .guards = EXECUTORS - GUARDS,
+        .first_guard = EXECUTORS - GUARDS,
         .throw_away_argv = throw_away_argv,
     };
 }

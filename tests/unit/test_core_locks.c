@@ -37,16 +37,16 @@ static void test_the_first_to_wait_is_the_first(void)
 {
     struct trp_core_locks a = open_locks(), b = open_locks(), c = open_locks();
     g_assert_false(trp_core_locks_others_first(&c));
-    trp_core_locks_wait(&a);
-    trp_core_locks_wait(&b);
-    trp_core_locks_wait(&a);
+    trp_core_locks_queue(&a);
+    trp_core_locks_queue(&b);
+    trp_core_locks_queue(&a);
     g_assert_false(trp_core_locks_others_first(&a));
     g_assert_true(trp_core_locks_others_first(&b));
     g_assert_true(trp_core_locks_others_first(&c));
     trp_core_locks_close(&a);
     g_assert_false(trp_core_locks_others_first(&b));
     g_assert_true(trp_core_locks_others_first(&c));
-    trp_core_locks_wait_no_more(&b);
+    trp_core_locks_unqueue(&b);
     g_assert_false(trp_core_locks_others_first(&c));
     trp_core_locks_close(&b);
     trp_core_locks_close(&c);

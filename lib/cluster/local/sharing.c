@@ -93,10 +93,10 @@ static void set_held_up(struct trp_local *l, bool is)
 {
     l->held_up = is;
     if (is) {
-        trp_core_locks_wait(&l->locks);
+        trp_core_locks_queue(&l->locks);
         look_soon(l);
     } else {
-        trp_core_locks_wait_no_more(&l->locks);
+        trp_core_locks_unqueue(&l->locks);
     }
 }
 
@@ -177,6 +177,6 @@ void trp_local_share_close(struct trp_local *l)
 {
     if (l->locks.fd < 0)
         return;
-    trp_core_locks_wait_no_more(&l->locks);
+    trp_core_locks_unqueue(&l->locks);
     uv_close((uv_handle_t *)&l->share, trp_local_own_closed);
 }
