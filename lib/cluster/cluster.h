@@ -38,21 +38,21 @@ struct trp_granted {
 struct trp_cluster_costs {
     uint64_t rpcs;  /* our own calls */
     uint64_t sruns; /* started */
-    uint64_t
-        srun_rpcs; /* an estimate: of those and of their steps, which we do not see */
+    uint64_t srun_rpcs; /* an estimate: calls of those sruns and of their steps */
 };
 
-/* How an executor ended, or why it was not had. Borrowed. */
+/* How an executor ended, or why it did not come. Borrowed. */
 struct trp_gone {
-    /* 0 as told to; TRP_EWAIT not now, or ended from outside; TRP_ENEVER refused;
-     * TRP_ESYSTEM died; TRP_ECANCELLED its job was ended, TRP_ETIME at its time
-     * limit, TRP_ENOENT since its nodes failed (`text` says which job, and how). */
+    /* 0: ended as told. TRP_EWAIT: no room now, or ended from outside. TRP_ENEVER:
+     * refused for good. TRP_ESYSTEM: died. Its job ended: TRP_ECANCELLED by someone,
+     * TRP_ETIME at its time limit, TRP_ENOENT because its nodes failed (`text` says
+     * which job, and how). */
     int status;
-    bool memory;  /* the kernel killed in it for memory */
-    bool untried; /* of one that had not come: there is another host, or an additional
-                   * job, that was not tried since one of its profile came */
+    bool memory;  /* the kernel killed a process in it for memory */
+    bool untried; /* it had not come, and there is another host, or an additional job,
+                   * that was not tried since one of its profile came */
     const char *text;
-    const char *cause; /* the part of it that has no number; NULL: all */
+    const char *cause; /* `text` without the executor's number; NULL: `text` */
 };
 
 /* How a gang ended: as a struct trp_end of lib/wire, plus the rank's words. */
@@ -68,11 +68,11 @@ struct trp_cluster_handler {
     /* A gang ended. `end` is borrowed. */
     void (*gang_ended)(void *context, trp_attempt_id attempt,
                        const struct trp_end *end);
-    /* News for the user, one line: why something is not had. May be NULL. */
+    /* News for the user, one line: why something is missing. May be NULL. */
     void (*notice)(void *context, const char *text);
-    /* Room was had, or given back: `held` has other answers. */
+    /* The room that the run holds changed: batch.held now answers differently. */
     void (*held)(void *context);
-    /* Other runs wait for room that this one has, or no longer. May be NULL. */
+    /* Other runs wait for room that this run holds, or no longer. May be NULL. */
     void (*contended)(void *context, bool is);
     struct trp_batch_handler batch; /* with this context */
 };
@@ -115,10 +115,10 @@ struct trp_cluster_ops {
     /* The admission socket is open at `driver_address` (HOST:PORT): executors may be
      * started from now on. */
     int (*open)(trp_cluster *c, const char *driver_address, trp_error *err);
-    /* Asks for an executor; answered by `granted` or `gone`. It has room of what is
-     * held, or comes to be held. `ahead`: nobody needs it yet, and it takes no room but
-     * what is had for such ones. `not_on`: "h1,h2", hosts where it is not to be, "":
-     * anywhere; it holds up nobody while it waits for another one. */
+    /* Asks for an executor; answered by `granted` or `gone`. It gets room that the run
+     * holds, or comes to hold. `ahead`: not needed yet; it may use only room obtained
+     * for executors that were asked for ahead. `not_on`: "h1,h2", hosts to avoid, "":
+     * none; while it waits for another host, later requests may pass it. */
     int (*start)(trp_cluster *c, trp_executor_id executor,
                  const struct trp_resource_profile *p, bool ahead, const char *not_on,
                  trp_error *err);

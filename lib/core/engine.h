@@ -14,8 +14,8 @@
  * never decides.
  *
  * Cost: O(1) for each attempt that is launched and for each that ends, but for the
- * choice among custom-resource addresses of one executor. Nothing scans all tasks or
- * executors.
+ * choice among custom-resource addresses of one executor. No launch and no end scans all
+ * tasks or executors; losses and questions may.
  *
  *     trp_engine *e;
  *     trp_engine_new(&config, profiles, &e, &err);
@@ -39,7 +39,7 @@
 
 typedef struct trp_engine trp_engine;
 
-/* Most local first: semantics, section 7. */
+/* Most local first (semantics, section 7). */
 enum trp_level {
     TRP_PROCESS_LOCAL,
     TRP_NODE_LOCAL,
@@ -86,8 +86,9 @@ struct trp_engine_config {
     uint32_t npools;
     const struct trp_host_rack *racks; /* of the cluster; only read by trp_engine_new */
     uint32_t nracks;
-    double registered_ratio; /* of the first executors that the start waits for … */
-    int64_t registered_wait_ns; /* … at most this long */
+    double registered_ratio; /* no task starts before this part of the first executors
+                              * has come, … */
+    int64_t registered_wait_ns; /* … or this time is over */
     int64_t max_result_bytes;   /* 0: no limit */
     enum trp_reuse reuse;       /* of idle executors of other profiles */
     bool release_idle; /* when idle_timeout_ns is over; else at a stage's end */
@@ -166,8 +167,8 @@ struct trp_stage_spec {
     uint32_t ntasks;       /* when known; 0 is an empty stage, which succeeds */
     uint32_t max_failures; /* 0: the engine's */
     uint32_t max_running;  /* 0: no limit */
-    uint32_t tolerate;     /* tasks that may be given up; or, where not 0, … */
-    uint32_t tolerate_ppm; /* … so many millionths of the stage's tasks */
+    uint32_t tolerate;     /* tasks that may be given up, … */
+    uint32_t tolerate_ppm; /* … or millionths of the stage's tasks, where more */
     const int32_t *not_on; /* exit statuses that are not retried */
     uint32_t nnot_on;
     uint32_t memory_factor_ppm; /* a task killed for memory runs again with so many
@@ -179,8 +180,8 @@ struct trp_stage_spec {
     const char *pool;               /* of its task sets, copied; NULL: the job's */
     bool map;           /* its tasks leave map outputs, which may be lost again */
     bool indeterminate; /* a task that runs again may give other output */
-    bool checked;       /* when its tasks are over it is asked whether all is well:
-                         * TRP_ACTION_STAGE_CHECK */
+    bool checked;       /* when its tasks are over, TRP_ACTION_STAGE_CHECK asks the
+                         * driver whether all is well */
 };
 
 /* Something to compute, for jobs that are given as datasets: the engine cuts them into
@@ -216,15 +217,15 @@ struct trp_dataset_spec {
 enum { TRP_DATASET_PARTITIONS_MAX = 1 << 24 };
 
 /* A job is a graph of stages, or, with `is_dataset`, the partitions of a dataset
- * (all, or with `some` those in `partitions`), or with `map_only` just its map outputs.
- */
+ * (all, or with `some` those in `partitions`), or with `map_only` just its map
+ * outputs. */
 struct trp_job_spec {
     const struct trp_stage_spec *stages; /* parents before children */
     uint32_t nstages;
     const char *pool; /* scheduler.pool of its task sets; NULL: "default" */
     const char *name; /* for messages; NULL: its number */
     bool is_dataset, map_only, some;
-    bool redo; /* of a dataset: what its tasks gave may be given again, so a barrier
+    bool redo; /* of a dataset: the program takes results a second time, so a barrier
                 * stage that failed runs again (else, as in Spark, the job fails) */
     uint32_t dataset;
     const uint32_t *partitions;
@@ -254,11 +255,11 @@ struct trp_fetch_source {
 
 /* Why an executor that was requested does not come. */
 enum trp_refusal {
-    TRP_REFUSED_FAILED, /* its own process ended before it was admitted, by itself, on a
-                         * host that answers: a start that failed */
+    TRP_REFUSED_FAILED, /* its process ended by itself before it was admitted, on a host
+                         * that answers: counts as a failed start */
     TRP_REFUSED_NEVER,  /* none can ever be obtained: fails the stages that need it */
-    TRP_REFUSED_LATER,  /* not now, or somebody or something else has ended it: no
-                         * start that failed, requested again later */
+    TRP_REFUSED_LATER,  /* there is no room now, or it was ended from outside: no failed
+                         * start; it is requested again later */
 };
 
 enum trp_event_kind {
@@ -266,31 +267,31 @@ enum trp_event_kind {
     TRP_EVENT_STAGE_TASKS, /* answer to TRP_ACTION_STAGE_READY */
     TRP_EVENT_STAGE_REFUSED, /* the same, when the tasks cannot be told (no match) */
     TRP_EVENT_PROFILE_FIT,   /* how many executors of a profile this cluster can hold */
-    TRP_EVENT_EXECUTOR_ADDED, /* a requested executor came up, or one is simply there */
+    TRP_EVENT_EXECUTOR_ADDED,   /* a requested executor came up, or an expected one */
     TRP_EVENT_EXECUTOR_REFUSED, /* a requested one was refused */
     TRP_EVENT_EXECUTOR_LOST,
     TRP_EVENT_TASK_ENDED,
-    TRP_EVENT_SYNC, /* a task of a barrier stage waits for the others, or one asks whether
-                     * it may commit its output */
+    TRP_EVENT_SYNC, /* a task calls barrier or allGather, or asks whether it may commit
+                     * its output */
     TRP_EVENT_CANCEL_JOB, /* kill what runs, end the job as cancelled */
     TRP_EVENT_DRAIN,      /* launch nothing more; jobs end when running tasks have */
     TRP_EVENT_TIME,       /* nothing happened; timers that are due fire */
     TRP_EVENT_EXECUTOR_DECOMMISSIONED, /* it will go: gets nothing new */
     TRP_EVENT_TASK_PROGRESS,           /* records a running attempt has read so far */
     TRP_EVENT_DATASET, /* a dataset is described; its id is how many were before */
-    TRP_EVENT_DATASET_RELEASED, /* nobody needs its map outputs, nor its cached partitions:
-                                 * no partition of it is cached from now on */
-    TRP_EVENT_CACHED, /* a partition of a dataset is cached on an executor, or no more */
+    TRP_EVENT_DATASET_RELEASED, /* nobody needs its map outputs any more, nor its
+                                 * partitions: none is cached from now on */
+    TRP_EVENT_CACHED, /* an executor caches a partition of a dataset, or no longer */
     TRP_EVENT_OUTPUT_MOVED, /* a map output was handed over to another place */
     TRP_EVENT_CANCEL_STAGE, /* cancels every job that uses it */
     TRP_EVENT_ENDS, /* until when an executor, or the run, can live: no task that would
                      * take longer is started there */
-    TRP_EVENT_QUEUE_WAIT,       /* how long executors of a profile wait in the cluster's
-                           * queue: as the cluster expects it, or as some did */
-    TRP_EVENT_EXECUTOR_GRANTED, /* a requested one has its room, and is coming: nobody
-                                 * has to make room for it */
+    TRP_EVENT_QUEUE_WAIT, /* how long executors of a profile wait in the cluster's queue:
+                           * as the cluster expects it, or as some did */
+    TRP_EVENT_EXECUTOR_GRANTED, /* a requested executor has its room and is starting: no
+                                 * other one has to make room for it */
     TRP_EVENT_STAGE_CHECKED,    /* answer to TRP_ACTION_STAGE_CHECK */
-    TRP_EVENT_CONTENDED, /* other runs wait for room that this one has, or no longer */
+    TRP_EVENT_CONTENDED, /* other runs wait for room that this run holds, or no longer */
 };
 
 struct trp_task_end {
@@ -329,8 +330,8 @@ struct trp_event {
                                  * held now, and may wait in the cluster's queue */
             const char *text;    /* with 0: resource, wanted, available; copied */
             uint32_t hosts;      /* on so many hosts; 0: not known, there may be more */
-            bool more; /* additional jobs may be requested for them: each is requested
-                        * when it is worth it (MAY_ADD) */
+            bool more; /* additional jobs may be requested for them, each when it is
+                        * worth it (TRP_ACTION_MAY_ADD) */
         } fit;
         struct {
             trp_executor_id executor;
@@ -349,8 +350,8 @@ struct trp_event {
             bool untried; /* with FAILED: there is another host, or an additional job,
                            * that was not tried since one of its profile came */
             const char *text;  /* why, for a person; copied */
-            const char *cause; /* the part of it that does not name the executor, so
-                                * that like failures count as one; NULL: all; copied */
+            const char *cause; /* `text` without the executor's number, so that like
+                                * failures count as one; NULL: `text`; copied */
         } refused;
         struct {
             trp_executor_id executor;
@@ -388,7 +389,7 @@ struct trp_event {
         struct {
             uint32_t dataset, partition;
             trp_executor_id executor;
-            bool gone; /* it was, and is no more */
+            bool gone; /* it was cached there, and is no longer */
         } cached;
         struct {
             trp_stage_id stage; /* the map stage */
@@ -413,7 +414,7 @@ struct trp_event {
             const char *text; /* why it fails; copied. NULL: it has succeeded */
         } checked;
         struct {
-            bool is;
+            bool is; /* other runs wait */
         } contended;
     };
 };
@@ -442,8 +443,7 @@ enum trp_action_kind {
     TRP_ACTION_TASK_END,         /* task_end: the verdict on an attempt */
     TRP_ACTION_STAGE_ENDED,      /* stage_ended */
     TRP_ACTION_JOB_ENDED,        /* job_ended */
-    TRP_ACTION_START_EXECUTOR,   /* executor: bring one up when the cluster has the room
-                                  */
+    TRP_ACTION_START_EXECUTOR,   /* executor: start one when the cluster has the room */
     TRP_ACTION_RELEASE_EXECUTOR, /* executor: end it, or withdraw the request */
     TRP_ACTION_RELABEL_EXECUTOR, /* executor now serves `profile`; nothing to send */
     TRP_ACTION_STAGE_RETRIED,    /* stage_retried: this attempt of the stage failed;
@@ -454,17 +454,17 @@ enum trp_action_kind {
     TRP_ACTION_EXCLUDED,         /* excluded: for the application, or no longer */
     TRP_ACTION_OUT_OF_TIME,      /* out_of_time: nothing runs, and all that waits would
                                   * outlive the run */
-    TRP_ACTION_OUTLIVED,         /* outlived: tasks would outlive the executor, which is
-                                  * about to be released; another one is to live longer
-                                  * */
+    TRP_ACTION_OUTLIVED,         /* outlived: its tasks need longer than this executor
+                                  * lives. It is about to be released, and one that
+                                  * lives longer is needed */
     TRP_ACTION_NEED_EXECUTOR, /* executor: requested ahead, it is needed from now on */
-    TRP_ACTION_MAY_ADD, /* executor: requested; where it has no room, an additional job
-                          * is worth it from now on */
+    TRP_ACTION_MAY_ADD, /* executor: requested; from now on an additional job is worth
+                         * it, if there is no room for it */
     TRP_ACTION_TASK_GIVEN_UP, /* given_up: the stage goes on without the task, or its end
                                * follows */
-    TRP_ACTION_ASK_WAIT,      /* wait: how long would they wait? Answer with QUEUE_WAIT,
-                          * or not at all */
-    TRP_ACTION_STAGE_CHECK,   /* stage: its tasks ended, within `tolerate`. Answer with
+    TRP_ACTION_ASK_WAIT, /* wait: how long would so many executors of the profile wait in
+                          * the queue? Answer with QUEUE_WAIT, or not at all */
+    TRP_ACTION_STAGE_CHECK, /* stage: its tasks ended, within `tolerate`. Answer with
                                * STAGE_CHECKED, now or later: it waits for that */
 };
 
@@ -474,7 +474,8 @@ enum trp_set_end {
     TRP_SET_ZOMBIE,   /* another attempt of the stage takes its place */
 };
 
-/* Actions are valid until the next step. Strings belong to the engine. */
+/* An action, and the strings in it, are valid until the next call of trp_engine_next or
+ * trp_engine_step. They belong to the engine. */
 struct trp_action {
     enum trp_action_kind kind;
     union {
@@ -590,8 +591,8 @@ struct trp_action {
         struct {
             trp_executor_id executor;
             trp_profile_id profile;
-            bool ahead; /* START: nobody needs it yet. It takes no room that the run
-                         * holds: only what is requested for it */
+            bool ahead; /* START: not needed yet. It may use only room that was obtained
+                         * for executors requested ahead */
             const char *not_on; /* START: "h1,h2", hosts where it would be of no use;
                                  * "": anywhere. NULL in other actions */
         } executor;
@@ -616,14 +617,14 @@ void trp_engine_free(trp_engine *e);
 int trp_engine_step(trp_engine *e, int64_t now_ns, const struct trp_event *event,
                     trp_error *err);
 
-/* The next action in order, or NULL when there is none. Valid until the next call. */
+/* The next action in order; NULL: there are no more. */
 const struct trp_action *trp_engine_next(trp_engine *e);
 
 /* When TRP_EVENT_TIME is due next (ns), INT64_MAX for never. */
 int64_t trp_engine_next_timer(const trp_engine *e);
 
-/* An executor that is there without having been requested (static runs, benches): an id
- * to be used with TRP_EVENT_EXECUTOR_ADDED, its slots those of `profile`. */
+/* An executor that comes without a request (static runs, benchmarks): the id for its
+ * TRP_EVENT_EXECUTOR_ADDED. Its slots are those of `profile`. */
 trp_executor_id trp_engine_expect_executor(trp_engine *e, trp_profile_id profile);
 
 /* What is known of a stage and a run; for progress lines and tests. */
@@ -645,8 +646,7 @@ struct trp_stage_view {
 int trp_engine_stage(const trp_engine *e, trp_stage_id stage,
                      struct trp_stage_view *ret);
 /* The profile of the executors that a task of a submitted stage may run on now: the
- * stage's, or one with more memory (memory_factor). The stage's for what is not known.
- */
+ * stage's, or one with more memory (memory_factor). Of an unknown task, the stage's. */
 trp_profile_id trp_engine_task_profile(const trp_engine *e, trp_stage_id stage,
                                        uint32_t task);
 uint32_t trp_engine_stages(const trp_engine *e); /* ids run from 0 to this, exclusive */
@@ -670,12 +670,12 @@ int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
 /* The stage of a live attempt; n == TRP_NONE: there is no such attempt. */
 trp_stage_id trp_engine_stage_of(const trp_engine *e, trp_attempt_id attempt);
 
-/* The stages whose map outputs or ends a stage waits for: how many; their ids in
- * ret[0..cap). */
+/* The stages whose map outputs or ends a stage waits for: returns how many, and writes
+ * the first `cap` ids to `ret`. */
 uint32_t trp_engine_parents(const trp_engine *e, trp_stage_id stage, trp_stage_id *ret,
                             uint32_t cap);
 
-/* Map outputs by the dataset that they are of, for who reads them. */
+/* The map outputs of a dataset, for its readers. */
 struct trp_input_view {
     trp_attempt_id attempt;   /* that made it */
     trp_executor_id executor; /* n == TRP_NONE: any on the host serves it */
@@ -686,44 +686,44 @@ uint32_t trp_engine_inputs(const trp_engine *e, uint32_t dataset);
 /* Where one output is; TRP_ENOENT: missing. */
 int trp_engine_input(const trp_engine *e, uint32_t dataset, uint32_t map,
                      struct trp_input_view *ret);
-/* Whether a stage that is not over, of a job that is not, reads map outputs of the
- * dataset. */
+/* Whether an unfinished stage of an unfinished job reads map outputs of the dataset. */
 bool trp_engine_awaits(const trp_engine *e, uint32_t dataset);
 /* How many partitions of a dataset are cached somewhere. */
 uint32_t trp_engine_cached(const trp_engine *e, uint32_t dataset);
-/* Whom to blame when the output that `attempt` made could not be read. When it is not
- * the one that counts any more, nobody: `map` and `executor` are TRP_NONE. */
+/* Whom to blame when the output that `attempt` made could not be read. If a newer output
+ * counts instead, nobody: `map` and `executor` are TRP_NONE. */
 struct trp_fetch_source trp_engine_blame(const trp_engine *e, uint32_t dataset,
                                          uint32_t map, trp_attempt_id attempt);
 
-/* Why nothing of this stage runs: the first reason that blocks it, for a person. Times
- * count from `now_ns`, which may be later than the last step. Returns buf. */
+/* Why the tasks of a stage that have not begun wait: the first reason that blocks them,
+ * for a person. Times count from `now_ns`, which may be later than the last step.
+ * Returns buf. */
 char *trp_engine_why_waiting(const trp_engine *e, int64_t now_ns, trp_stage_id stage,
                              char *buf, size_t size);
 
-/* The same as a word: what those tasks of a stage wait for that are still to begin. */
+/* The same reason as a word. */
 enum trp_wait {
-    TRP_WAIT_NOTHING,  /* there are none, or they are about to begin */
+    TRP_WAIT_NOTHING,  /* nothing: all have begun, or are about to */
     TRP_WAIT_PARENTS,  /* tasks or outputs of its parents */
-    TRP_WAIT_START,    /* executors that the start of the run waits for */
-    TRP_WAIT_EXECUTOR, /* one of its profile */
-    TRP_WAIT_ROOM,     /* of a gang: for all ranks at once */
-    TRP_WAIT_EXCLUDED, /* where there is room, too many tasks have failed */
-    TRP_WAIT_END,      /* nothing, since the run ends, or its allocation before them */
+    TRP_WAIT_START,    /* the executors that the run waits for at its start */
+    TRP_WAIT_EXECUTOR, /* an executor of its profile */
+    TRP_WAIT_ROOM,     /* room for all ranks of a gang at once */
+    TRP_WAIT_EXCLUDED, /* free slots are on executors or hosts that are excluded */
+    TRP_WAIT_END,      /* never: the run, or its allocation, ends before they could */
     TRP_WAIT_BARRIER,  /* slots for all tasks of a barrier stage at once */
-    TRP_WAIT_MAX_RUNNING, /* as many of its tasks as may run at once do */
-    TRP_WAIT_LIMITS,      /* of executors: their number, or alloc.max_* */
-    TRP_WAIT_LOCALITY,    /* a slot that is nearer */
+    TRP_WAIT_MAX_RUNNING, /* max_running of its tasks are running */
+    TRP_WAIT_LIMITS,      /* a limit on executors: their number, or alloc.max_* */
+    TRP_WAIT_LOCALITY,    /* a slot nearer to their data */
     TRP_WAIT_TURN,        /* stages that come first */
-    TRP_WAIT_SLOTS,       /* all of its profile are taken */
+    TRP_WAIT_SLOTS,       /* a free slot: all slots of its profile are taken */
     TRP_WAITS,
 };
 const char *trp_wait_name(enum trp_wait what); /* "nothing", "max_running", … */
 /* Cost: O(executors). */
 enum trp_wait trp_engine_waits_for(const trp_engine *e, trp_stage_id stage);
 
-/* Checks every invariant the hard way (slow; tests): 0, or TRP_ESTATE with what broke.
- */
+/* Checks every invariant the hard way (slow, for tests): 0, or TRP_ESTATE with what is
+ * broken. */
 int trp_engine_sanity_check(const trp_engine *e, trp_error *err);
 
 #endif

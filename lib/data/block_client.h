@@ -11,7 +11,8 @@
  *     … trp_shuffle_read.client = client …
  *     trp_block_client_stop(client);
  *
- * Threads: readers of any; starting and stopping are of one, when there are no readers.
+ * Threads: any thread may read. One thread starts and stops the client, while none
+ * reads.
  */
 #ifndef TRP_DATA_BLOCK_CLIENT_H
 #define TRP_DATA_BLOCK_CLIENT_H
@@ -37,13 +38,13 @@ struct trp_block_client_counts {
 
 int trp_block_client_start(const struct trp_block_client_config *config,
                            trp_block_client **ret, trp_error *err);
-/* The block servers of a location, in place of those that were known (copied). Of any
- * thread. A reader whose location has none waits for some, for as long as others are
- * tried again; where the first is "", what lies there is being moved: until there are
- * others. TRP_ENOMEM: nothing is changed. */
+/* The block servers of a location, in place of those that were known (copied). A reader
+ * of a location without servers waits as long as a failed fetch is tried again. If the
+ * first endpoint is "", the outputs are being moved: the reader waits, and loses no try.
+ * TRP_ENOMEM: nothing is changed. Any thread may call it. */
 int trp_block_client_learn(trp_block_client *c, uint32_t location,
                            const char *const *endpoints, uint32_t n);
-/* So far; of any thread. */
+/* So far. Any thread may call it. */
 void trp_block_client_counts(trp_block_client *c, struct trp_block_client_counts *ret);
 /* NULL: nothing. */
 void trp_block_client_stop(trp_block_client *c);

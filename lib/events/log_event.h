@@ -150,7 +150,8 @@ typedef json_t *trp_log_JSON;
 
 /* What attempts have taken and moved, and what their sums in a TroupeTaskSummary are
  * called: bytes, but for RUN (ms), CPU (ns), records, and HITS and MISSES (partitions
- * that were kept). READ are map outputs, REMOTE those of them from other hosts. */
+ * that were kept). READ: map outputs that were read, local and remote. REMOTE: those of
+ * them that came from other hosts. */
 #define TRP_LOG_FLOWS(X)                                                               \
     X(RUN, USE, "Executor Run Time", "Executor Run Time")                              \
     X(CPU, USE, "Executor CPU Time", "Executor CPU Time")                              \
