@@ -36,8 +36,8 @@ struct trp_granted {
 
 /* What was asked of the batch system for a run; zeros on this machine. */
 struct trp_cluster_costs {
-    uint64_t rpcs;  /* our own calls */
-    uint64_t sruns; /* started */
+    uint64_t rpcs;      /* our own calls */
+    uint64_t sruns;     /* started */
     uint64_t srun_rpcs; /* an estimate: calls of those sruns and of their steps */
 };
 
