@@ -66,23 +66,35 @@ static void tell(const char *first, const char *fmt, ...)
     free(line);
 }
 
-static void print_now(const json_t *s, const char *room)
+static void print_executors(const json_t *s)
 {
-    const char *why = trp_asking_text(s, "why");
     char took[32];
-    int64_t idle = trp_asking_int(s, "idle"), coming = trp_asking_int(s, "coming");
-    if (*why)
-        trp_text_wrap(why, "  why: ", 4, stdout);
-    if (idle)
-        printf("  since: %s\n", trp_asking_time(idle, took, sizeof took));
+    int64_t coming = trp_asking_int(s, "coming");
     tell("  needs: ", "executors of profile %s (%s), of which a task takes %s",
          trp_asking_text(s, "profile"), trp_asking_text(s, "executor"),
          trp_asking_text(s, "task"));
     printf("  has: %" PRId64 " of them", trp_asking_int(s, "up"));
     if (coming)
-        printf(", %" PRId64 " more asked for since %s", coming,
+        printf(", %" PRId64 " more, asked for %s ago", coming,
                trp_asking_time(trp_asking_int(s, "coming_for"), took, sizeof took));
     putchar('\n');
+}
+
+static void print_now(const json_t *s, const char *room)
+{
+    const char *why = trp_asking_text(s, "why");
+    char took[32];
+    int64_t idle = trp_asking_int(s, "idle"), ranks = trp_asking_int(s, "ranks");
+    if (*why)
+        trp_text_wrap(why, "  why: ", 4, stdout);
+    if (idle)
+        printf("  for: %s\n", trp_asking_time(idle, took, sizeof took));
+    if (ranks)
+        tell("  needs: ", "%" PRId64 " rank%s of profile %s at once, together %s",
+             ranks, ranks == 1 ? "" : "s", trp_asking_text(s, "profile"),
+             trp_asking_text(s, "task"));
+    else
+        print_executors(s);
     if (*room && *why)
         trp_text_wrap(room, "  there is: ", 4, stdout);
 }
@@ -342,16 +354,14 @@ int trp_launcher_explain(int argc, char **argv)
     static const struct trp_line line = {
         "explain",
         "usage: troupe explain [options] RUN [STAGE]\n\n"
-        "Says why a stage waits: what it needs, what there is, what was refused, "
-        "since\n"
-        "when; and of what has run why it ran where it did, was tried again, or was\n"
-        "skipped, and what --resume would run again. Without STAGE all stages of "
-        "which\n"
-        "there is something to explain.\n\n",
+        "Says why a stage waits: what it needs, what there is, what was refused, and\n"
+        "for how long. Of stages that have run: why there, and why tasks were tried\n"
+        "again or skipped. Of a run that has failed: what --resume would run again,\n"
+        "but for --json. Without STAGE all stages with something to explain.\n\n",
         "",
         table,
         .words = {&call.run, &call.stage},
-        .please = "RUN and STAGE, please, no more"
+        .please = "RUN and at most one STAGE, please"
     };
     struct trp_asking a;
     trp_error err;

@@ -225,6 +225,7 @@ static void put_why(struct look *l, const struct trp_driver_stage *s, struct trp
     TRP_JSON_TEXT(b, "executor", trp_profile_text(p, 0, text, sizeof text));
     TRP_JSON_TEXT(b, "task",
                   trp_profile_text(p, s->ranks ? s->ranks : 1, text, sizeof text));
+    TRP_JSON_INT(b, "ranks", s->ranks);
     put_executors(l, s->profile, b);
     TRP_JSON(b, "}");
 }

@@ -76,12 +76,14 @@ Y
     [[ "$output" == *"late: waiting, 1 task"*"why: waiting for stage one"* ]]
     [[ "$output" == *"wide: ready, 2 tasks"*"why: waiting for an executor of profile wide (3 cores, "* ]]
     [[ "$output" == *"needs: executors of profile wide (3 cores, "*"of which a task takes 3 cores"* ]]
-    [[ "$output" == *"has: 0 of them, 1 more asked for since "* ]]
+    [[ "$output" == *"has: 0 of them, 1 more, asked for "*" ago"* ]]
     [[ "$output" == *"there is: "*" of 3 cores, "*"are free on 1 host"* ]]
     wait_until 10 eval 'troupe explain r gang | grep -q "gang: ready"'
     run -0 troupe explain r gang
     flat
     [[ "$output" == *"gang: ready, 1 task"*"waiting for room for 3 ranks of profile rank at once (3 cores, "* ]]
+    [[ "$output" == *"needs: 3 ranks of profile rank at once, together 3 cores, "* ]]
+    [[ "$output" != *"has: "* ]]
     run -0 troupe explain r one
     [[ "$output" == *"one: running, 6 tasks"*"why: max_running: 1 tasks run"* ]]
     troupe explain --json r wide >d.json
