@@ -61,7 +61,7 @@ static struct shown shown_of(const struct trp_comparison *c)
     const struct trp_compared *all = c->total.of;
     for (int side = 0; side < 2; side++) {
         s.nodes |= all[side].nodes > 0;
-        s.data |= all[side].data.read || all[side].data.written;
+        s.data |= all[side].flow[TRP_FLOW_READ] || all[side].flow[TRP_FLOW_WRITTEN];
         for (uint32_t i = 0; i < c->ndevices; i++)
             s.device[i] |= all[side].held.devices[i] > 0;
     }
@@ -120,8 +120,8 @@ static void add_row(trp_table *t, const struct trp_comparison *c, const struct s
     if (s->nodes)
         seconds_cells(t, a->nodes, b->nodes);
     if (s->data) {
-        bytes_cells(t, a->data.read, b->data.read);
-        bytes_cells(t, a->data.written, b->data.written);
+        bytes_cells(t, a->flow[TRP_FLOW_READ], b->flow[TRP_FLOW_READ]);
+        bytes_cells(t, a->flow[TRP_FLOW_WRITTEN], b->flow[TRP_FLOW_WRITTEN]);
     }
 }
 

@@ -31,8 +31,9 @@ static json_t *figures(const struct trp_comparison *c, const struct trp_compared
         time_or_null(d, trp_durations_quantile(d, 500)), "max",
         time_or_null(d, d->greatest), "held", seconds(c, &r->held), "used",
         seconds(c, &r->used), "cpu", r->cpu, "node_seconds", r->nodes, "read",
-        (json_int_t)r->data.read, "written", (json_int_t)r->data.written, "spilled",
-        (json_int_t)r->data.spilled);
+        (json_int_t)r->flow[TRP_FLOW_READ], "written",
+        (json_int_t)r->flow[TRP_FLOW_WRITTEN], "spilled",
+        (json_int_t)r->flow[TRP_FLOW_SPILLED]);
 }
 
 /* What `b` has more, of each number that both have. */

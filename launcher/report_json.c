@@ -23,18 +23,20 @@ static json_t *seconds(const struct trp_statistics *s, const struct trp_seconds 
 }
 
 /* Bytes, and numbers of partitions. */
-static json_t *data(const struct trp_data_bytes *d)
+static json_t *data(const uint64_t *flow)
 {
-    return json_pack("{s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}, "
-                     "s:{s:I, s:I, s:I, s:I, s:I}}",
-                     "shuffled", "records_written", (json_int_t)d->records_written,
-                     "records_read", (json_int_t)d->records_read, "written",
-                     (json_int_t)d->written, "read", (json_int_t)d->read, "local",
-                     (json_int_t)(d->read - d->remote), "remote", (json_int_t)d->remote,
-                     "spilled", (json_int_t)d->spilled, "kept", "memory",
-                     (json_int_t)d->kept_memory, "disk", (json_int_t)d->kept_disk,
-                     "read", (json_int_t)d->cached, "hits", (json_int_t)d->hits,
-                     "misses", (json_int_t)d->misses);
+    json_int_t v[TRP_FLOWS];
+    for (int i = 0; i < TRP_FLOWS; i++)
+        v[i] = (json_int_t)flow[i];
+    return json_pack(
+        "{s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}, "
+        "s:{s:I, s:I, s:I, s:I, s:I}}",
+        "shuffled", "records_written", v[TRP_FLOW_RECORDS_WRITTEN], "records_read",
+        v[TRP_FLOW_RECORDS_READ], "written", v[TRP_FLOW_WRITTEN], "read",
+        v[TRP_FLOW_READ], "local", v[TRP_FLOW_READ] - v[TRP_FLOW_REMOTE], "remote",
+        v[TRP_FLOW_REMOTE], "spilled", v[TRP_FLOW_SPILLED], "kept", "memory",
+        v[TRP_FLOW_KEPT_MEMORY], "disk", v[TRP_FLOW_KEPT_DISK], "read",
+        v[TRP_FLOW_CACHED], "hits", v[TRP_FLOW_HITS], "misses", v[TRP_FLOW_MISSES]);
 }
 
 static json_t *stage(const struct trp_statistics *s,
@@ -60,7 +62,7 @@ static json_t *stage(const struct trp_statistics *s,
                  : json_null(),
         "max", d->count ? json_real((double)d->greatest * 1e-9) : json_null(), "held",
         seconds(s, st->held), "used", seconds(s, st->used), "cpu", st->cpu,
-        "node_seconds", trp_statistics_node_seconds(s, st), "data", data(&st->data));
+        "node_seconds", trp_statistics_node_seconds(s, st), "data", data(st->flow));
 }
 
 /* What its tasks waited for, all together, in seconds; what they did not is left out. */
@@ -120,14 +122,13 @@ static json_t *total(const struct trp_statistics *s)
     struct trp_summary_rows rows;
     trp_summary_rows_make(s, false, &rows);
     const struct trp_summary_row *t = &rows.total;
-    json_t *o =
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:f, s:f, s:o, s:I}",
-                  "tasks", (json_int_t)t->tasks, "attempts", (json_int_t)t->attempts,
-                  "failed", (json_int_t)t->failures, "given_up",
-                  (json_int_t)t->given_up, "skipped", (json_int_t)t->skipped, "wall",
-                  (double)(s->last - s->first) * 1e-9, "held", seconds(s, &t->held),
-                  "used", seconds(s, &t->used), "cpu", t->cpu, "node_seconds", t->nodes,
-                  "data", data(&t->data), "moved", (json_int_t)s->moved);
+    json_t *o = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:f, s:f, s:o, s:I}", "tasks",
+        (json_int_t)t->tasks, "attempts", (json_int_t)t->attempts, "failed",
+        (json_int_t)t->failures, "given_up", (json_int_t)t->given_up, "skipped",
+        (json_int_t)t->skipped, "wall", (double)(s->last - s->first) * 1e-9, "held",
+        seconds(s, &t->held), "used", seconds(s, &t->used), "cpu", t->cpu,
+        "node_seconds", t->nodes, "data", data(t->flow), "moved", (json_int_t)s->moved);
     trp_summary_rows_free(&rows);
     return o;
 }

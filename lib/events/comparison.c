@@ -129,7 +129,7 @@ static int add_stage(const struct maker *m, struct trp_compared *to,
     add_seconds(m, &to->used, s->used);
     to->cpu += s->cpu;
     to->nodes += trp_statistics_node_seconds(m->s, s);
-    trp_data_bytes_add(&to->data, &s->data);
+    trp_flows_add(to->flow, s->flow);
     return trp_durations_merge(&to->durations, &s->durations);
 }
 
@@ -159,7 +159,7 @@ static void add_compared(struct trp_compared *to, const struct trp_compared *mor
         to->held.devices[i] += more->held.devices[i];
         to->used.devices[i] += more->used.devices[i];
     }
-    trp_data_bytes_add(&to->data, &more->data);
+    trp_flows_add(to->flow, more->flow);
 }
 
 /* ---- rows ---- */

@@ -32,7 +32,7 @@ struct trp_compared {
     struct trp_durations durations;
     struct trp_seconds held, used; /* devices by place in the comparison's */
     double cpu, nodes;             /* seconds of CPU time; node-seconds */
-    struct trp_data_bytes data;
+    uint64_t flow[TRP_FLOWS];
     /* Of executors: */
     const char *profile; /* NULL: it is not known, or they have several */
     double cores;        /* of one; 0 without a profile */

@@ -281,6 +281,19 @@ static void shares(struct trp_buf *b, const struct trp_summarised *u,
     TRP_JSON(b, "}");
 }
 
+static void sums(struct trp_buf *b, const struct trp_summarised *u)
+{
+    static const char *const names[] = {
+#define NAME(flow, in, name, sum) ",\"" sum "\":",
+        TRP_LOG_FLOWS(NAME)
+#undef NAME
+    };
+    for (int i = 0; i < TRP_FLOWS; i++) {
+        trp_put_raw(b, names[i], strlen(names[i]));
+        trp_json_int(b, i == TRP_FLOW_RUN ? u->run_ns / 1000000 : (int64_t)u->flow[i]);
+    }
+}
+
 void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics *s,
                            uint32_t first_executor, int64_t at)
 {
@@ -305,24 +318,7 @@ void trp_line_task_summary(struct trp_buf *b, const struct trp_stage_statistics 
     }
     TRP_JSON(b, "}");
     quantiles(b, &u->durations);
-    TRP_JSON_INT(b, "Executor Run Time", u->run_ns / 1000000);
-    TRP_JSON_INT(b, "Executor CPU Time", u->cpu_ns);
-    TRP_JSON_INT(b, "Peak Execution Memory", u->peak_kib * 1024);
-    TRP_JSON_INT(b, "Bytes Read", u->bytes_in);
-    TRP_JSON_INT(b, "Records Read", u->records_in);
-    TRP_JSON_INT(b, "Bytes Written", u->bytes_out);
-    TRP_JSON_INT(b, "Records Written", u->records_out);
-    TRP_JSON_INT(b, "Shuffle Bytes Read", u->data.read);
-    TRP_JSON_INT(b, "Shuffle Remote Bytes Read", u->data.remote);
-    TRP_JSON_INT(b, "Shuffle Records Read", u->data.records_read);
-    TRP_JSON_INT(b, "Shuffle Bytes Written", u->data.written);
-    TRP_JSON_INT(b, "Shuffle Records Written", u->data.records_written);
-    TRP_JSON_INT(b, "Disk Bytes Spilled", u->data.spilled);
-    TRP_JSON_INT(b, "Cache Hits", u->data.hits);
-    TRP_JSON_INT(b, "Cache Misses", u->data.misses);
-    TRP_JSON_INT(b, "Cache Bytes Read", u->data.cached);
-    TRP_JSON_INT(b, "Memory Bytes Kept", u->data.kept_memory);
-    TRP_JSON_INT(b, "Disk Bytes Kept", u->data.kept_disk);
+    sums(b, u);
     shares(b, u, first_executor);
     TRP_JSON(b, "}\n");
 }

@@ -19,6 +19,7 @@
 
 #include "core/base/error.h"
 #include "core/base/ids.h"
+#include "events/flow.h"
 
 /* A line an event: its kind, its word in the log, the object there that has its fields
  * (NULL: the event itself), and which of these is its time. */
@@ -147,37 +148,6 @@ typedef int64_t trp_log_INT, trp_log_TIME; /* ns since 1970 */
 typedef const char *trp_log_TEXT;
 typedef bool trp_log_TRUE;
 typedef json_t *trp_log_JSON;
-
-/* What attempts have taken and moved, and what their sums in a TroupeTaskSummary are
- * called: bytes, but for RUN (ms), CPU (ns), records, and HITS and MISSES (partitions
- * that were kept). READ: map outputs that were read, local and remote. REMOTE: those of
- * them that came from other hosts. */
-#define TRP_LOG_FLOWS(X)                                                               \
-    X(RUN, USE, "Executor Run Time", "Executor Run Time")                              \
-    X(CPU, USE, "Executor CPU Time", "Executor CPU Time")                              \
-    X(IN, IN, "Bytes Read", "Bytes Read")                                              \
-    X(RECORDS_IN, IN, "Records Read", "Records Read")                                  \
-    X(OUT, OUT, "Bytes Written", "Bytes Written")                                      \
-    X(RECORDS_OUT, OUT, "Records Written", "Records Written")                          \
-    X(READ, READ, "Local Bytes Read", "Shuffle Bytes Read")                            \
-    X(REMOTE, READ, "Remote Bytes Read", "Shuffle Remote Bytes Read")                  \
-    X(RECORDS_READ, READ, "Total Records Read", "Shuffle Records Read")                \
-    X(WRITTEN, WRITE, "Shuffle Bytes Written", "Shuffle Bytes Written")                \
-    X(RECORDS_WRITTEN, WRITE, "Shuffle Records Written", "Shuffle Records Written")    \
-    X(SPILLED, USE, "Disk Bytes Spilled", "Disk Bytes Spilled")                        \
-    X(HITS, CACHE, "Hits", "Cache Hits")                                               \
-    X(MISSES, CACHE, "Misses", "Cache Misses")                                         \
-    X(CACHED, CACHE, "Bytes Read", "Cache Bytes Read")                                 \
-    X(KEPT_MEMORY, CACHE, "Memory Bytes Kept", "Memory Bytes Kept")                    \
-    X(KEPT_DISK, CACHE, "Disk Bytes Kept", "Disk Bytes Kept")                          \
-    X(PEAK, USE, "Peak Execution Memory", "Peak Execution Memory")
-
-enum trp_flow {
-#define TRP_LOG_FLOW(flow, ...) TRP_FLOW_##flow,
-    TRP_LOG_FLOWS(TRP_LOG_FLOW)
-#undef TRP_LOG_FLOW
-        TRP_FLOWS
-};
 
 /* Executors that have no number. */
 #define TRP_LOG_NOBODY (UINT32_MAX - 1)

@@ -168,17 +168,17 @@ static void put_run_tasks(struct put *p)
 static void put_data(struct put *p)
 {
     static const char name[] = "troupe_run_shuffle_bytes_total";
-    struct trp_data_bytes sum = {0};
+    uint64_t sum[TRP_FLOWS] = {0};
     const struct trp_statistics *all = p->m->all;
     for (uint32_t i = 0; i < all->nstages; i++)
         if (all->stages[i])
-            trp_data_bytes_add(&sum, &all->stages[i]->data);
+            trp_flows_add(sum, all->stages[i]->flow);
     head(p, name, "counter",
          "Bytes between stages: read, of them from other hosts, written, spilled.");
-    line(p, name, (double)sum.read, "direction", "read", NULL);
-    line(p, name, (double)sum.remote, "direction", "read_remote", NULL);
-    line(p, name, (double)sum.written, "direction", "written", NULL);
-    line(p, name, (double)sum.spilled, "direction", "spilled", NULL);
+    line(p, name, (double)sum[TRP_FLOW_READ], "direction", "read", NULL);
+    line(p, name, (double)sum[TRP_FLOW_REMOTE], "direction", "read_remote", NULL);
+    line(p, name, (double)sum[TRP_FLOW_WRITTEN], "direction", "written", NULL);
+    line(p, name, (double)sum[TRP_FLOW_SPILLED], "direction", "spilled", NULL);
     head(p, "troupe_run_nodes", "gauge", "Nodes of Slurm's that the run holds.");
     line(p, "troupe_run_nodes", all->nodes, NULL);
 }

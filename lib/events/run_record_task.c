@@ -59,26 +59,6 @@ static int end_gang(struct trp_record_reader *r, const struct trp_event_task *t,
     return s->failed && !s->end ? TRP_ENOMEM : 0;
 }
 
-/* What the summary has of it. */
-static void add_data(struct trp_stage_statistics *s, const struct trp_log_event *e)
-{
-    const uint64_t *v = e->flow;
-    const struct trp_data_bytes data = {
-        .read = v[TRP_FLOW_READ],
-        .remote = v[TRP_FLOW_REMOTE],
-        .written = v[TRP_FLOW_WRITTEN],
-        .spilled = v[TRP_FLOW_SPILLED],
-        .records_read = v[TRP_FLOW_RECORDS_READ],
-        .records_written = v[TRP_FLOW_RECORDS_WRITTEN],
-        .hits = v[TRP_FLOW_HITS],
-        .misses = v[TRP_FLOW_MISSES],
-        .cached = v[TRP_FLOW_CACHED],
-        .kept_memory = v[TRP_FLOW_KEPT_MEMORY],
-        .kept_disk = v[TRP_FLOW_KEPT_DISK],
-    };
-    trp_data_bytes_add(&s->data, &data);
-}
-
 int trp_record_task_end(void *reader, const struct trp_log_event *e)
 {
     struct trp_record_reader *r = reader;
@@ -111,7 +91,7 @@ int trp_record_task_end(void *reader, const struct trp_log_event *e)
                                      .ranks = e->ranks};
     int rc = trp_statistics_task_ended(&r->now->statistics, s, &t);
     if (status != TRP_END_RECALLED)
-        add_data(s, e);
+        trp_flows_add(s->flow, e->flow);
     if (rc == 0 && gang)
         rc = end_gang(r, &t, e->end_reason);
     struct trp_run_step *step =
@@ -191,7 +171,7 @@ int trp_record_summary(void *reader, const struct trp_log_event *e)
         return TRP_ENOMEM;
     s->attempts += (uint64_t)e->succeeded + e->killed;
     s->cpu += (double)e->flow[TRP_FLOW_CPU] * 1e-9;
-    add_data(s, e);
+    trp_flows_add(s->flow, e->flow);
     int rc = trp_statistics_used(all, s, trp_record_profile(r, s->profile),
                                  (double)e->flow[TRP_FLOW_RUN] * 1e-3);
     if (rc == 0)

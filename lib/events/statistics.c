@@ -337,36 +337,30 @@ int trp_statistics_used(struct trp_statistics *s, struct trp_stage_statistics *s
     return 0;
 }
 
-void trp_data_bytes_add(struct trp_data_bytes *to, const struct trp_data_bytes *more)
+static void add_flows(uint64_t *flow, const struct trp_end *end)
 {
-    to->read += more->read;
-    to->remote += more->remote;
-    to->written += more->written;
-    to->spilled += more->spilled;
-    to->hits += more->hits;
-    to->misses += more->misses;
-    to->cached += more->cached;
-    to->kept_memory += more->kept_memory;
-    to->kept_disk += more->kept_disk;
-    to->records_read += more->records_read;
-    to->records_written += more->records_written;
-}
-
-static void add_data(struct trp_data_bytes *b, const struct trp_end *end)
-{
+    const struct trp_end_data *d = &end->data;
+    const uint64_t peak = (uint64_t)end->peak_kib * 1024;
+    flow[TRP_FLOW_CPU] += (uint64_t)end->cpu_ns;
+    if (peak > flow[TRP_FLOW_PEAK])
+        flow[TRP_FLOW_PEAK] = peak;
+    flow[TRP_FLOW_IN] += end->bytes_in;
+    flow[TRP_FLOW_RECORDS_IN] += end->records_in;
+    flow[TRP_FLOW_OUT] += end->bytes_out;
+    flow[TRP_FLOW_RECORDS_OUT] += end->records_out;
     if (!end->has_data)
         return;
-    b->read += end->data.local_bytes + end->data.remote_bytes;
-    b->remote += end->data.remote_bytes;
-    b->written += end->data.written_bytes;
-    b->spilled += end->data.spilled_bytes;
-    b->records_read += end->data.read_records;
-    b->records_written += end->data.written_records;
-    b->hits += end->data.cache_hits;
-    b->misses += end->data.cache_misses;
-    b->cached += end->data.cache_bytes;
-    b->kept_memory += end->data.kept_memory;
-    b->kept_disk += end->data.kept_disk;
+    flow[TRP_FLOW_READ] += d->local_bytes + d->remote_bytes;
+    flow[TRP_FLOW_REMOTE] += d->remote_bytes;
+    flow[TRP_FLOW_RECORDS_READ] += d->read_records;
+    flow[TRP_FLOW_WRITTEN] += d->written_bytes;
+    flow[TRP_FLOW_RECORDS_WRITTEN] += d->written_records;
+    flow[TRP_FLOW_SPILLED] += d->spilled_bytes;
+    flow[TRP_FLOW_HITS] += d->cache_hits;
+    flow[TRP_FLOW_MISSES] += d->cache_misses;
+    flow[TRP_FLOW_CACHED] += d->cache_bytes;
+    flow[TRP_FLOW_KEPT_MEMORY] += d->kept_memory;
+    flow[TRP_FLOW_KEPT_DISK] += d->kept_disk;
 }
 
 int trp_statistics_accumulated(struct trp_statistics *s,
@@ -429,7 +423,7 @@ int trp_statistics_task_ended(struct trp_statistics *s,
             return TRP_ENOMEM;
     if (t->end) {
         stage->cpu += (double)t->end->cpu_ns * NS;
-        add_data(&stage->data, t->end);
+        add_flows(stage->flow, t->end);
     }
     stage->attempts++;
     stage->failures += t->verdict->task_end.counted;
@@ -464,16 +458,8 @@ int trp_statistics_summarise(struct trp_stage_statistics *stage,
     s->run_ns += ran;
     if ((unsigned)t->verdict->task_end.level < TRP_LEVELS)
         s->levels[t->verdict->task_end.level]++;
-    if (!t->end)
-        return 0;
-    s->cpu_ns += t->end->cpu_ns;
-    if (t->end->peak_kib > s->peak_kib)
-        s->peak_kib = t->end->peak_kib;
-    s->records_in += t->end->records_in;
-    s->records_out += t->end->records_out;
-    s->bytes_in += t->end->bytes_in;
-    s->bytes_out += t->end->bytes_out;
-    add_data(&s->data, t->end);
+    if (t->end)
+        add_flows(s->flow, t->end);
     return 0;
 }
 

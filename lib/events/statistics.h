@@ -26,20 +26,12 @@
 
 #include "events/durations.h"
 #include "events/event_log.h"
+#include "events/flow.h"
 
 /* Seconds, held or used. */
 struct trp_seconds {
     double cores;
     double devices[TRP_PROFILE_RESOURCES]; /* by index of trp_statistics.device */
-};
-
-/* Of map outputs, and of kept partitions. */
-struct trp_data_bytes {
-    uint64_t read, remote; /* `remote` of them from other hosts */
-    uint64_t written, spilled;
-    uint64_t records_read, records_written;
-    uint64_t hits, misses, cached; /* partitions; bytes of those that were found … */
-    uint64_t kept_memory, kept_disk; /* … and of those that were kept then */
 };
 
 /* Accumulators, in the order in which they were heard of. */
@@ -55,9 +47,8 @@ struct trp_summarised {
     uint64_t in_full; /* failures since then: they have lines of their own */
     uint64_t levels[TRP_LEVELS];
     struct trp_durations durations; /* of those that succeeded */
-    int64_t run_ns, cpu_ns, peak_kib;
-    uint64_t records_in, records_out, bytes_in, bytes_out;
-    struct trp_data_bytes data;
+    int64_t run_ns;
+    uint64_t flow[TRP_FLOWS]; /* without RUN */
     struct trp_executor_share {
         uint64_t tasks;
         int64_t run_ns;
@@ -87,7 +78,7 @@ struct trp_stage_statistics {
     uint32_t given_up, skipped;     /* tasks that failed for good; never ran for that */
     struct trp_durations durations; /* of attempts that succeeded */
     double cpu;                     /* seconds of CPU time, as measured */
-    struct trp_data_bytes data;
+    uint64_t flow[TRP_FLOWS];
     uint32_t *accumulated; /* places in that of the run: its tasks added to them */
     uint32_t naccumulated, accumulated_capacity;
     struct trp_seconds *held, *used;
@@ -141,8 +132,6 @@ struct trp_statistics {
     uint64_t rpcs, sruns, srun_rpcs; /* as struct trp_event_costs */
     int64_t first, last; /* wall clock of the first and the last thing told */
 };
-
-void trp_data_bytes_add(struct trp_data_bytes *to, const struct trp_data_bytes *more);
 
 void trp_statistics_free(struct trp_statistics *s); /* what it points to */
 

@@ -317,14 +317,15 @@ static void bytes_text(uint64_t n, char *buf)
 }
 
 /* Partitions that were kept; nothing where none was looked for. */
-static void print_kept(FILE *out, const struct trp_data_bytes *all)
+static void print_kept(FILE *out, const uint64_t *flow)
 {
     char memory[CELL], disk[CELL];
-    if (!all->hits && !all->misses)
+    if (!flow[TRP_FLOW_HITS] && !flow[TRP_FLOW_MISSES])
         return;
-    bytes_text(all->kept_memory, memory);
-    bytes_text(all->kept_disk, disk);
-    const unsigned long long found = all->hits, missed = all->misses;
+    bytes_text(flow[TRP_FLOW_KEPT_MEMORY], memory);
+    bytes_text(flow[TRP_FLOW_KEPT_DISK], disk);
+    const unsigned long long found = flow[TRP_FLOW_HITS],
+                             missed = flow[TRP_FLOW_MISSES];
     fprintf(
         out,
         "kept: %s in memory, %s on disk; of %llu partitions looked for, %llu found\n",
@@ -332,20 +333,19 @@ static void print_kept(FILE *out, const struct trp_data_bytes *all)
 }
 
 /* Records that went from stage to stage; nothing where none did. */
-static void print_data(FILE *out, const struct trp_data_bytes *all,
-                       uint64_t moved_bytes)
+static void print_data(FILE *out, const uint64_t *flow, uint64_t moved_bytes)
 {
     char written[CELL], read[CELL], remote[CELL], spilled[CELL], moved[CELL];
-    print_kept(out, all);
-    if (!all->read && !all->written && !moved_bytes)
+    print_kept(out, flow);
+    if (!flow[TRP_FLOW_READ] && !flow[TRP_FLOW_WRITTEN] && !moved_bytes)
         return;
-    bytes_text(all->written, written);
-    bytes_text(all->read, read);
-    bytes_text(all->remote, remote);
+    bytes_text(flow[TRP_FLOW_WRITTEN], written);
+    bytes_text(flow[TRP_FLOW_READ], read);
+    bytes_text(flow[TRP_FLOW_REMOTE], remote);
     fprintf(out, "shuffled: %s written, %s read (%s from other hosts)", written, read,
             remote);
-    bytes_text(all->spilled, spilled);
-    if (all->spilled)
+    bytes_text(flow[TRP_FLOW_SPILLED], spilled);
+    if (flow[TRP_FLOW_SPILLED])
         fprintf(out, ", %s spilled", spilled);
     bytes_text(moved_bytes, moved);
     if (moved_bytes)
@@ -398,7 +398,7 @@ void trp_summary_print(struct trp_statistics *s, bool live, bool all, FILE *out)
         print_share(out, s->device[d], total->held.devices[d], total->used.devices[d]);
         fputc('\n', out);
     }
-    print_data(out, &total->data, s->moved);
+    print_data(out, total->flow, s->moved);
     print_accumulated(out, s);
     print_slurm(out, s, total->nodes);
     trp_summary_rows_free(&t.rows);

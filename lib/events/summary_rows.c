@@ -68,7 +68,7 @@ static void add_row(struct trp_summary_row *to, const struct trp_summary_row *mo
     to->skipped += more->skipped;
     to->cpu += more->cpu;
     to->nodes += more->nodes;
-    trp_data_bytes_add(&to->data, &more->data);
+    trp_flows_add(to->flow, more->flow);
     add_seconds(&to->held, &more->held);
     add_seconds(&to->used, &more->used);
 }
@@ -96,8 +96,8 @@ static struct trp_summary_row row_of(const struct trp_statistics *s,
                                 .skipped = stage->skipped,
                                 .durations = stage->durations,
                                 .nodes = trp_statistics_node_seconds(s, stage),
-                                .cpu = stage->cpu,
-                                .data = stage->data};
+                                .cpu = stage->cpu};
+    trp_flows_add(r.flow, stage->flow);
     if (stage->held)
         r.held = *stage->held;
     if (stage->used)

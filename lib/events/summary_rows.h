@@ -33,7 +33,7 @@ struct trp_summary_row {
     struct trp_seconds held, used;
     double nodes; /* node-seconds */
     double cpu;
-    struct trp_data_bytes data;
+    uint64_t flow[TRP_FLOWS];
 };
 
 struct trp_summary_rows {

@@ -144,7 +144,7 @@ static void stages_belong_together_by_name(void)
     g_assert_cmpint(trp_durations_quantile(&join[1].durations, 500), ==, 5 * S);
     g_assert_cmpuint(row(&c, "split")->of[0].tasks, ==, 2);
     g_assert_cmpuint(row(&c, "split")->of[1].tasks, ==, 3);
-    g_assert_cmpuint(row(&c, "split")->of[1].data.written, ==, 60);
+    g_assert_cmpuint(row(&c, "split")->of[1].flow[TRP_FLOW_WRITTEN], ==, 60);
     g_assert_cmpuint(row(&c, "old")->of[1].nstages, ==, 0);
     g_assert_cmpuint(row(&c, "new")->of[0].nstages, ==, 0);
     g_assert_cmpint(c.total.of[0].wall_ns, ==, 5 * S);
