@@ -149,14 +149,8 @@ static void print_option(const struct trp_arg *o)
         putchar('\n');
 }
 
-static const struct trp_line **asked; /* by trp_args_line */
-
-void trp_args_help(const struct trp_line *l)
+static void print_help(const struct trp_line *l)
 {
-    if (asked) {
-        *asked = l;
-        return;
-    }
     fputs(l->synopsis, stdout);
     for (const struct trp_arg *o = l->table; o->help; o++) {
         if (o->name)
@@ -165,18 +159,6 @@ void trp_args_help(const struct trp_line *l)
             fputs(o->help, stdout);
     }
     fputs(l->closing, stdout);
-}
-
-/* A command's line is its own: it is called as for --help, which is the first that it
- * reads. */
-const struct trp_line *trp_args_line(int (*command)(int argc, char **argv), char *name)
-{
-    char help[] = "--help", *words[] = {name, help, NULL};
-    const struct trp_line *line = NULL;
-    asked = &line;
-    command(2, words);
-    asked = NULL;
-    return line;
 }
 
 static int take_word(const struct trp_line *l, int what, const char *value,
@@ -192,15 +174,13 @@ static int take_word(const struct trp_line *l, int what, const char *value,
                      : what;
 }
 
-int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *err)
+static int read_words(const struct trp_line *l, int argc, char **argv, trp_error *err)
 {
     struct trp_args a = trp_args_of(l->command, l->table, argc, argv);
     const char *value;
     for (int what; (what = next_argument(&a, &value, err)) != TRP_ARG_END;) {
-        if (what == TRP_ARG_HELP) {
-            trp_args_help(l);
+        if (what == TRP_ARG_HELP)
             return 1;
-        }
         if (what == TRP_ARG_TAKEN)
             continue;
         int code = what < 0  ? what
@@ -214,4 +194,12 @@ int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *er
             break;
     }
     return 0;
+}
+
+int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *err)
+{
+    int code = l->read ? l->read(argc, argv, err) : read_words(l, argc, argv, err);
+    if (code == 1)
+        print_help(l);
+    return code;
 }

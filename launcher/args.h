@@ -3,8 +3,9 @@
  * one letter `-o VALUE` and `-oVALUE`, in any order with words, up to `--`. A table has its options and what --help says of
  * them.
  *
- *     static const struct trp_line line = {"plan", "usage: …", "", table, .take = take};
- *     int code = trp_args_read(&line, argc, argv, &err);
+ *     const struct trp_line trp_line_plan = {"plan", "usage: …", "", table,
+ *                                            .take = take};
+ *     int code = trp_args_read(&trp_line_plan, argc, argv, &err);
  */
 #ifndef TRP_LAUNCHER_ARGS_H
 #define TRP_LAUNCHER_ARGS_H
@@ -75,12 +76,11 @@ struct trp_line {
     int (*take)(struct trp_args *a, int what, const char *value, trp_error *err);
     const char **words[3]; /* … these, from the first on, and says … */
     const char *please;    /* … this when there is more; NULL: it takes none */
+    /* Reads all of the line itself, and returns what trp_args_read does; NULL: the
+     * table is enough. */
+    int (*read)(int argc, char **argv, trp_error *err);
 };
 
-/* Prints what --help says. */
-void trp_args_help(const struct trp_line *l);
-/* The line that a command of that name reads; NULL: it reads none. */
-const struct trp_line *trp_args_line(int (*command)(int argc, char **argv), char *name);
 /* Reads all of it. 0; 1: --help, which was printed; an error. */
 int trp_args_read(const struct trp_line *l, int argc, char **argv, trp_error *err);
 

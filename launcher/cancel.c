@@ -92,22 +92,18 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-int trp_launcher_cancel(int argc, char **argv)
+const struct trp_line trp_line_cancel = {
+    "cancel",
+    "usage: troupe cancel [options] RUN\n\n"
+    "RUN is a name that troupe ls shows, or `last`. Running tasks may finish within\n"
+    "the run's grace time. Waits until the run has ended.\n\n",
+    "",
+    table,
+    .words = {&call.run},
+    .please = "one RUN, please"};
+
+int trp_launcher_cancel(void)
 {
-    static const struct trp_line line = {
-        "cancel",
-        "usage: troupe cancel [options] RUN\n\n"
-        "RUN is a name that troupe ls shows, or `last`. Running tasks may finish "
-        "within\n"
-        "the run's grace time. Waits until the run has ended.\n\n",
-        "",
-        table,
-        .words = {&call.run},
-        .please = "one RUN, please"};
-    trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
     if (!call.run || !*call.run)
         return trp_launcher_misuse("cancel: no RUN given (see troupe ls)");
     return cancel(call.run, call.runs, call.hard);

@@ -203,21 +203,17 @@ static int on_argument(struct trp_args *a, int what, const char *value, trp_erro
     return trp_settings_take(&call.q, what, value, err);
 }
 
-int trp_launcher_check(int argc, char **argv)
+const struct trp_line trp_line_check = {
+    "check",
+    "usage: troupe check [options]\n\n"
+    "Looks whether the site file and this cluster go together, and prints a line\n"
+    "for what is wrong (error), what works worse than it could (warning), and what\n"
+    "to do.\n\n",
+    "\nExit status: 0 no errors, 1 errors, 2 wrong call or site file, 4 Slurm does\n"
+    "not answer.\n",
+    table, .take = on_argument};
+
+int trp_launcher_check(void)
 {
-    static const struct trp_line line = {
-        "check",
-        "usage: troupe check [options]\n\n"
-        "Looks whether the site file and this cluster go together, and prints a line\n"
-        "for what is wrong (error), what works worse than it could (warning), and "
-        "what\n"
-        "to do.\n\n",
-        "\nExit status: 0 no errors, 1 errors, 2 wrong call or site file, 4 Slurm "
-        "does\n"
-        "not answer.\n",
-        table, .take = on_argument};
-    trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    return code ? trp_launcher_read(code, &err)
-                : check(&call.q, call.json, call.verbose);
+    return check(&call.q, call.json, call.verbose);
 }

@@ -101,21 +101,18 @@ static int on_argument(struct trp_args *a, int what, const char *value, trp_erro
     return 0;
 }
 
-int trp_launcher_completion(int argc, char **argv)
+const struct trp_line trp_line_completion = {
+    "completion",
+    "usage: troupe completion bash|zsh|fish\n\n"
+    "Prints the shell's completion of troupe's commands, options, runs, stages\n"
+    "and params. For this shell and those to come:\n\n"
+    "  bash   source <(troupe completion bash)     also into ~/.bashrc\n"
+    "  zsh    source <(troupe completion zsh)      also into ~/.zshrc\n"
+    "  fish   troupe completion fish | source      also into config.fish\n",
+    "", table, .take = on_argument};
+
+int trp_launcher_completion(void)
 {
-    static const struct trp_line line = {
-        "completion",
-        "usage: troupe completion bash|zsh|fish\n\n"
-        "Prints the shell's completion of troupe's commands, options, runs, stages\n"
-        "and params. For this shell and those to come:\n\n"
-        "  bash   source <(troupe completion bash)     also into ~/.bashrc\n"
-        "  zsh    source <(troupe completion zsh)      also into ~/.zshrc\n"
-        "  fish   troupe completion fish | source      also into config.fish\n",
-        "", table, .take = on_argument};
-    trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
     if (!call.shell)
         return trp_launcher_misuse("completion: which shell? bash, zsh or fish");
     if (call.words && strcmp(call.shell, "words") == 0) {

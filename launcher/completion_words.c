@@ -287,7 +287,7 @@ void trp_completion_words(char **words, int n)
     for (a.command = trp_subcommands; a.command->name; a.command++)
         if (strcmp(a.command->name, words[0]) == 0)
             break;
-    a.line = a.command->name ? trp_args_line(a.command->run, words[0]) : NULL;
+    a.line = a.command->line;
     if (a.line)
         offer_after_command(&a);
 }

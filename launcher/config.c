@@ -166,13 +166,12 @@ static int on_argument(struct trp_args *a, int what, const char *value, trp_erro
     return 0;
 }
 
-int trp_launcher_config(int argc, char **argv)
+const struct trp_line trp_line_config = {
+    "config", "usage: troupe config [options] [KEY]\n\n",
+    "\nAlso read: TROUPE_OPT_<KEY, dots as _>, the site file.\n", table,
+    .take = on_argument};
+
+int trp_launcher_config(void)
 {
-    static const struct trp_line line = {
-        "config", "usage: troupe config [options] [KEY]\n\n",
-        "\nAlso read: TROUPE_OPT_<KEY, dots as _>, the site file.\n", table,
-        .take = on_argument};
-    trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    return code ? trp_launcher_read(code, &err) : print_config(&call.q, &call.list);
+    return print_config(&call.q, &call.list);
 }

@@ -349,28 +349,26 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-int trp_launcher_explain(int argc, char **argv)
+const struct trp_line trp_line_explain = {
+    "explain",
+    "usage: troupe explain [options] RUN [STAGE]\n\n"
+    "Says why a stage waits: what it needs, what there is, what was refused, and\n"
+    "for how long. Of stages that have run: why there, and why tasks were tried\n"
+    "again or skipped. Of a run that has failed: what --resume would run again,\n"
+    "but for --json. Without STAGE all stages with something to explain.\n\n",
+    "",
+    table,
+    .words = {&call.run, &call.stage},
+    .please = "RUN and at most one STAGE, please"
+};
+
+int trp_launcher_explain(void)
 {
-    static const struct trp_line line = {
-        "explain",
-        "usage: troupe explain [options] RUN [STAGE]\n\n"
-        "Says why a stage waits: what it needs, what there is, what was refused, and\n"
-        "for how long. Of stages that have run: why there, and why tasks were tried\n"
-        "again or skipped. Of a run that has failed: what --resume would run again,\n"
-        "but for --json. Without STAGE all stages with something to explain.\n\n",
-        "",
-        table,
-        .words = {&call.run, &call.stage},
-        .please = "RUN and at most one STAGE, please"
-    };
     struct trp_asking a;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
     if (!call.run || !*call.run)
         return trp_launcher_misuse("explain: no RUN given (see troupe ls)");
-    code = trp_asking_find(call.runs, call.run, &a, &err);
+    int code = trp_asking_find(call.runs, call.run, &a, &err);
     if (code < 0)
         return trp_launcher_fail(&err);
     code = explain(&a, &err);

@@ -94,20 +94,19 @@ static int write_pipeline(trp_error *err)
     return 0;
 }
 
-int trp_launcher_init(int argc, char **argv)
+const struct trp_line trp_line_init = {
+    "init",
+    "usage: troupe init [FOLDER]\n\n"
+    "Writes a first pipeline, pipeline.yaml, into FOLDER (here without one),\n"
+    "which is made when it is missing.\n",
+    "\nExit status: 0; 2 it is there already, or FOLDER cannot be made.\n",
+    table,
+    .words = {&folder},
+    .please = "one FOLDER, please"};
+
+int trp_launcher_init(void)
 {
-    static const struct trp_line line = {
-        "init",
-        "usage: troupe init [FOLDER]\n\n"
-        "Writes a first pipeline, pipeline.yaml, into FOLDER (here without one),\n"
-        "which is made when it is missing.\n",
-        "\nExit status: 0; 2 it is there already, or FOLDER cannot be made.\n",
-        table,
-        .words = {&folder},
-        .please = "one FOLDER, please"};
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code == 0)
-        code = write_pipeline(&err);
+    int code = write_pipeline(&err);
     return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
 }

@@ -249,24 +249,21 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-int trp_launcher_logs(int argc, char **argv)
+const struct trp_line trp_line_logs = {
+    "logs",
+    "usage: troupe logs [options] RUN [STAGE [TASK[.ATTEMPT]]]\n\n"
+    "Prints what tasks printed. TASK is a number; .sN behind it is an attempt of the\n"
+    "stage, .ATTEMPT one of the task, .RANK behind that a rank of a gang.\n\n",
+    "",
+    table,
+    .words = {&call.run, &call.stage, &call.task},
+    .please = "RUN, STAGE and TASK, please, no more"
+};
+
+int trp_launcher_logs(void)
 {
-    static const struct trp_line line = {
-        "logs",
-        "usage: troupe logs [options] RUN [STAGE [TASK[.ATTEMPT]]]\n\n"
-        "Prints what tasks printed. TASK is a number; .sN behind it is an attempt of "
-        "the\n"
-        "stage, .ATTEMPT one of the task, .RANK behind that a rank of a gang.\n\n",
-        "",
-        table,
-        .words = {&call.run, &call.stage, &call.task},
-        .please = "RUN, STAGE and TASK, please, no more"
-    };
     trp_error err;
     char *runs = NULL, *folder = NULL;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
     if (!call.run || !*call.run)
         return trp_launcher_misuse("logs: no RUN given (see troupe ls)");
     struct showing s = {.any_task = !call.task};
@@ -274,7 +271,7 @@ int trp_launcher_logs(int argc, char **argv)
         return trp_launcher_misuse(
             "logs: %s is no task; write TASK[.sN][.ATTEMPT[.RANK]]",
             trp_show(call.task).text);
-    code = trp_runs_dir(call.runs, &runs, &err);
+    int code = trp_runs_dir(call.runs, &runs, &err);
     if (code == 0)
         code = trp_run_folder_find(runs, call.run, &folder, &err);
     s.folder = folder;

@@ -94,19 +94,17 @@ static struct {
 static const struct trp_arg table[] = {TRP_ARGS_JSON(&call.json),
                                        TRP_ARGS_RUNS(&call.runs), TRP_ARGS_END};
 
-int trp_launcher_ls(int argc, char **argv)
+const struct trp_line trp_line_ls = {
+    "ls", "usage: troupe ls [options]\n\nLists runs, newest first.\n\n", "", table,
+    .words = {NULL}};
+
+int trp_launcher_ls(void)
 {
-    static const struct trp_line line = {
-        "ls", "usage: troupe ls [options]\n\nLists runs, newest first.\n\n", "", table,
-        .words = {NULL}};
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
     char *dir;
     struct trp_run_view *v;
     uint32_t n;
-    code = trp_runs_dir(call.runs, &dir, &err);
+    int code = trp_runs_dir(call.runs, &dir, &err);
     if (code < 0)
         return trp_launcher_fail(&err);
     code = trp_run_folder_list(dir, &v, &n, &err);

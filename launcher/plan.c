@@ -40,7 +40,7 @@ static int on_argument(struct trp_args *a, int what, const char *value, trp_erro
     return 0;
 }
 
-static const struct trp_line line = {
+const struct trp_line trp_line_plan = {
     "plan",
     "usage: troupe plan [options] PIPELINE.yaml\n"
     "       troupe plan --resume RUN [options] [PIPELINE.yaml]\n\n",
@@ -71,12 +71,8 @@ static int print_plan(const struct trp_settings_request *q, enum trp_plan_form f
     return code < 0 ? trp_launcher_fail(&err) : status;
 }
 
-int trp_launcher_plan(int argc, char **argv)
+int trp_launcher_plan(void)
 {
-    trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
     enum trp_plan_form form = as_json ? TRP_PLAN_JSON
                               : all   ? TRP_PLAN_ALL
                                       : TRP_PLAN_TEXT;

@@ -285,29 +285,24 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-int trp_launcher_report(int argc, char **argv)
+const struct trp_line trp_line_report = {
+    "report",
+    "usage: troupe report [options] [RUN|EVENTS [RUN|EVENTS]]\n\n"
+    "Prints the summary of a run from its event log, or writes a page. RUN is a name\n"
+    "that troupe ls shows or a path of a run's folder, EVENTS an event log; without\n"
+    "either it is the newest run of this folder. Two are compared, stage by stage.\n\n",
+    "\nExit status: 0; 2 wrong call, no event log, or --sacct of a run without Slurm;\n"
+    "4 Slurm has no accounting, sacct failed, or it does not have all steps (yet).\n",
+    table,
+    .words = {&called.run, &other.run},
+    .please = "one RUN or EVENTS, or two to compare, please"
+};
+
+int trp_launcher_report(void)
 {
-    static const struct trp_line line = {
-        "report",
-        "usage: troupe report [options] [RUN|EVENTS [RUN|EVENTS]]\n\n"
-        "Prints the summary of a run from its event log, or writes a page. RUN is a "
-        "name that troupe ls\n"
-        "shows or a path of a run's folder, EVENTS an event log; without either it is\n"
-        "the newest run of this folder. Two are compared, stage by stage.\n\n",
-        "\nExit status: 0; 2 wrong call, no event log, or --sacct of a run without "
-        "Slurm;\n"
-        "4 Slurm has no accounting, sacct failed, or it does not have all steps "
-        "(yet).\n",
-        table,
-        .words = {&called.run, &other.run},
-        .please = "one RUN or EVENTS, or two to compare, please"
-    };
     struct report *r = &called;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
-    code = r->page ? trp_report_page_check(r->page, &err) : 0;
+    int code = r->page ? trp_report_page_check(r->page, &err) : 0;
     if (code == 0 && r->page && r->json)
         code = trp_error_set(&err, TRP_EINVAL,
                              "report: -o and --json are two documents: one at a time");

@@ -602,13 +602,11 @@ void trp_run_again(const struct trp_run_call *call, const char *stage, bool each
     free_run(&r);
 }
 
-int trp_launcher_run(int argc, char **argv)
+int trp_launcher_run(void)
 {
     static struct run r;
     trp_error err;
-    int code = trp_run_call_parse(argc, argv, &r.call, &err);
-    if (code == 1)
-        return trp_launcher_printed(0);
+    int code = trp_run_call_take(&r.call, &err);
     if (code == 0 && r.call.in_line)
         code = run_inline(&r.call, &err);
     if (code == 0)

@@ -122,20 +122,20 @@ static int check(const struct trp_run_call *c, trp_error *err)
     return 0;
 }
 
-int trp_run_call_parse(int argc, char **argv, struct trp_run_call *ret, trp_error *err)
+const struct trp_line trp_line_run = {
+    "run",
+    "usage: troupe run [options] PIPELINE.yaml\n"
+    "       troupe run [options] -- APP [ARG...]\n\n",
+    "\nA run's folder is troupe-runs/RUN here. Ctrl-C stops a run in order, a second\n"
+    "one kills it.\n",
+    table, .take = on_argument};
+
+int trp_run_call_take(struct trp_run_call *ret, trp_error *err)
 {
-    static const struct trp_line line = {
-        "run",
-        "usage: troupe run [options] PIPELINE.yaml\n"
-        "       troupe run [options] -- APP [ARG...]\n\n",
-        "\nA run's folder is troupe-runs/RUN here. Ctrl-C stops a run in order, a "
-        "second\n"
-        "one kills it.\n",
-        table, .take = on_argument};
-    int code = trp_args_read(&line, argc, argv, err);
+    int code = check(&call, err);
     if (code == 0 && call.keep_going)
         code = trp_settings_word(call.settings.sets, &call.settings.nsets, "set",
                                  "run.keep_going=true", err);
     *ret = call;
-    return code ? code : check(ret, err);
+    return code;
 }

@@ -37,7 +37,7 @@ int trp_run_plan(const struct trp_run_call *call, enum trp_plan_form form);
  * (`each`: in a line of its own), or why it cannot. */
 void trp_run_again(const struct trp_run_call *call, const char *stage, bool each);
 
-/* 0; 1: help was printed; TRP_EINVAL. */
-int trp_run_call_parse(int argc, char **argv, struct trp_run_call *ret, trp_error *err);
+/* What was read of the command line. TRP_EINVAL: that does not go together. */
+int trp_run_call_take(struct trp_run_call *ret, trp_error *err);
 
 #endif

@@ -17,7 +17,8 @@ static struct {
     bool trace;
     const char *replay;
     const char *of_whole; /* an option that only whole runs take, or NULL */
-    int nfiles;           /* at the front of argv */
+    char **files;         /* at the front of argv */
+    int nfiles;
 } call;
 
 static const struct trp_arg table[] = {
@@ -90,6 +91,7 @@ static const char *name_of(int what)
 
 static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
+    call.files = a->argv;
     switch (what) {
     case TRP_ARG_WORD: /* gathered at the front of argv, read already */
         a->argv[call.nfiles++] = a->argv[a->at - 1];
@@ -137,7 +139,7 @@ static int replay(void)
     return code < 0 ? trp_launcher_fail(&err) : status;
 }
 
-static int whole(char **argv)
+static int whole(void)
 {
     if (!call.whole.cluster || !call.whole.durations)
         return trp_launcher_misuse("sim: --%s without --%s (see troupe sim --help)",
@@ -152,33 +154,28 @@ static int whole(char **argv)
     if (call.nfiles != 1)
         return trp_launcher_misuse("sim: %s pipeline file (see troupe sim --help)",
                                    call.nfiles ? "more than one" : "no");
-    call.whole.q.pipeline = argv[0];
+    call.whole.q.pipeline = call.files[0];
     return trp_launcher_sim_whole(&call.whole);
 }
 
-int trp_launcher_sim(int argc, char **argv)
+const struct trp_line trp_line_sim = {
+    "sim",
+    "usage: troupe sim [--trace] FILE...\n"
+    "       troupe sim --cluster FILE --durations FILE [options] PIPELINE.yaml\n"
+    "       troupe sim --replay FILE\n\n"
+    "Runs scenario files and prints TAP: a test point for each `expect` and one for\n"
+    "each file.\n\n",
+    "\nExit status: 0; 1 a point does not hold, the run fails, a decision differs; 2\n"
+    "wrong call or file; 3 a stage never fits the cluster.\n",
+    table, .take = on_argument};
+
+int trp_launcher_sim(void)
 {
-    static const struct trp_line line = {
-        "sim",
-        "usage: troupe sim [--trace] FILE...\n"
-        "       troupe sim --cluster FILE --durations FILE [options] PIPELINE.yaml\n"
-        "       troupe sim --replay FILE\n\n"
-        "Runs scenario files and prints TAP: a test point for each `expect` and one "
-        "for\n"
-        "each file.\n\n",
-        "\nExit status: 0; 1 a point does not hold, the run fails, a decision differs; "
-        "2\n"
-        "wrong call or file; 3 a stage never fits the cluster.\n",
-        table, .take = on_argument};
-    trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
     if (call.replay)
         return replay();
     if (call.of_whole)
-        return whole(argv);
+        return whole();
     if (call.nfiles == 0)
         return trp_launcher_misuse("sim: no scenario file (see troupe sim --help)");
-    return run_files(argv, call.nfiles, call.trace);
+    return run_files(call.files, call.nfiles, call.trace);
 }

@@ -135,22 +135,18 @@ static int on_argument(struct trp_args *a, int what, const char *value, trp_erro
     return 0;
 }
 
-int trp_launcher_site_shape(int argc, char **argv)
+const struct trp_line trp_line_site_shape = {
+    "site-shape",
+    "usage: troupe site-shape [options] NAME\n"
+    "       troupe site-shape [options] --all\n\n"
+    "Prints what the profile NAME of the site file becomes in Slurm, an option a\n"
+    "line as KEY=VALUE.\n\n",
+    "\nExit status: 0; 2 wrong call or file, unknown name; 3 when the site does not\n"
+    "allow it.\n",
+    table, .take = on_argument};
+
+int trp_launcher_site_shape(void)
 {
-    static const struct trp_line line = {
-        "site-shape",
-        "usage: troupe site-shape [options] NAME\n"
-        "       troupe site-shape [options] --all\n\n"
-        "Prints what the profile NAME of the site file becomes in Slurm, an option a\n"
-        "line as KEY=VALUE.\n\n",
-        "\nExit status: 0; 2 wrong call or file, unknown name; 3 when the site does "
-        "not\n"
-        "allow it.\n",
-        table, .take = on_argument};
-    trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
     if (call.all ? call.name || call.json : !call.name || call.output)
         return trp_launcher_misuse(
             call.all      ? "site-shape: --all takes neither a NAME nor --json"

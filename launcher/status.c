@@ -216,29 +216,24 @@ static const struct trp_arg table[] = {
     TRP_ARGS_END,
 };
 
-int trp_launcher_status(int argc, char **argv)
+const struct trp_line trp_line_status = {
+    "status",
+    "usage: troupe status [options] [RUN]\n\n"
+    "Shows where a run is: its stages, its executors, and what stages wait for. RUN\n"
+    "is a name that troupe ls shows or a path of a run's folder; without it, it is\n"
+    "the newest run of this folder. A run on this host answers itself; of another\n"
+    "one its event log is read. troupe top shows it live.\n\n",
+    "",
+    table,
+    .words = {&call.run},
+    .please = "one RUN, please"};
+
+int trp_launcher_status(void)
 {
-    static const struct trp_line line = {
-        "status",
-        "usage: troupe status [options] [RUN]\n\n"
-        "Shows where a run is: its stages, its executors, and what stages wait for. "
-        "RUN\n"
-        "is a name that troupe ls shows or a path of a run's folder; without it, it "
-        "is\n"
-        "the newest run of this folder. A run on this host answers itself; of another "
-        "one\n"
-        "its event log is read. troupe top shows it live.\n\n",
-        "",
-        table,
-        .words = {&call.run},
-        .please = "one RUN, please"};
     struct trp_asking a;
     json_t *document = NULL;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
-    code = trp_asking_find(call.runs, call.run, &a, &err);
+    int code = trp_asking_find(call.runs, call.run, &a, &err);
     if (code < 0)
         return trp_launcher_fail(&err);
     code = trp_asking_status(&a, &document, &err);

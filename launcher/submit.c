@@ -243,17 +243,12 @@ static void free_submit(struct submit *s)
     free(s->output);
 }
 
-int trp_launcher_submit(int argc, char **argv)
+int trp_launcher_submit(void)
 {
     static struct submit s;
     trp_error err;
-    int code = trp_submit_call_parse(argc, argv, &s.call, &err);
-    if (code == 1) {
-        free_submit(&s);
-        return trp_launcher_printed(0);
-    }
-    if (code == 0)
-        code = prepare(&s, &err);
+    s.call = trp_submit_call_take();
+    int code = prepare(&s, &err);
     if (code == 0)
         code = find_folder(&s, &err);
     if (code == 0)

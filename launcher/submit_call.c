@@ -66,21 +66,7 @@ static const char *const flags[] = {"hold/H",       "immediate/I",     "no-kill/
 
 #define COUNT(v) (sizeof(v) / sizeof((v)[0]))
 
-static const struct trp_line line = {
-    .synopsis =
-        "usage: troupe submit [sbatch options] [options] PIPELINE.yaml\n"
-        "       troupe submit [sbatch options] [options] -- APP [ARG...]\n\n"
-        "Submits a job that does `troupe run` with what stands here. Options that are\n"
-        "not listed below are sbatch's.\n\n",
-    .closing =
-        "\nWhat the driver's job asks for (cores, memory, time, account, partition) "
-        "is\n"
-        "in driver: of the site file, unless sbatch's options say it. The job's "
-        "output\n"
-        "is troupe-runs/RUN/job-JOBID.out.\n\n"
-        "Exit status: 0 submitted; 2 wrong call or file; 3 it can never be, as by\n"
-        "Slurm's refusal; 4 Slurm does not answer. With --wait that of the run.\n",
-    .table = own};
+static struct trp_submit_call call;
 
 /* ---- sbatch's ---- */
 
@@ -278,33 +264,53 @@ static int take_word(struct trp_submit_call *c, const char *word, trp_error *err
     return 0;
 }
 
-int trp_submit_call_parse(int argc, char **argv, struct trp_submit_call *ret,
-                          trp_error *err)
+static int read_words(int argc, char **argv, trp_error *err)
 {
     struct trp_args a = trp_args_of("submit", own, argc, argv);
-    memset(ret, 0, sizeof *ret);
     while (a.at < a.argc) {
         const char *text = a.argv[a.at++];
         const struct trp_arg *o = find_own(text);
         int code;
         if (strcmp(text, "--") == 0) {
-            ret->app = argv + a.at;
+            call.app = argv + a.at;
             break;
         }
-        if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
-            trp_args_help(&line);
+        if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0)
             return 1;
-        }
         if (o)
-            code = take_own(ret, &a, o, err);
+            code = take_own(&call, &a, o, err);
         else if ((text[0] == '-' && text[1]) || strcmp(text, ":") == 0)
-            code = take_sbatch(ret, &a, err);
+            code = take_sbatch(&call, &a, err);
         else
-            code = take_word(ret, text, err);
+            code = take_word(&call, text, err);
         if (code < 0)
             return code;
     }
-    return check(ret, err);
+    return check(&call, err);
+}
+
+const struct trp_line trp_line_submit = {
+    .command = "submit",
+    .synopsis =
+        "usage: troupe submit [sbatch options] [options] PIPELINE.yaml\n"
+        "       troupe submit [sbatch options] [options] -- APP [ARG...]\n\n"
+        "Submits a job that does `troupe run` with what stands here. Options that are\n"
+        "not listed below are sbatch's.\n\n",
+    .closing =
+        "\nWhat the driver's job asks for (cores, memory, time, account, partition)\n"
+        "is in driver: of the site file, unless sbatch's options say it. The job's\n"
+        "output is troupe-runs/RUN/job-JOBID.out.\n\n"
+        "Exit status: 0 submitted; 2 wrong call or file; 3 it can never be, as by\n"
+        "Slurm's refusal; 4 Slurm does not answer. With --wait that of the run.\n",
+    .table = own,
+    .read = read_words,
+};
+
+struct trp_submit_call trp_submit_call_take(void)
+{
+    struct trp_submit_call taken = call;
+    call = (struct trp_submit_call){0};
+    return taken;
 }
 
 void trp_submit_call_free(struct trp_submit_call *c)

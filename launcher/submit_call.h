@@ -29,9 +29,8 @@ struct trp_submit_call {
     char **app;                      /* program and arguments; NULL: a pipeline */
 };
 
-/* 0; 1: help was printed; TRP_EINVAL. Free it in any case. */
-int trp_submit_call_parse(int argc, char **argv, struct trp_submit_call *ret,
-                          trp_error *err);
+/* What was read of the command line: the caller's to free. */
+struct trp_submit_call trp_submit_call_take(void);
 void trp_submit_call_free(struct trp_submit_call *c);
 
 /* The last value of an option of sbatch; "" for a flag, NULL when it is not given. */

@@ -368,30 +368,26 @@ static int read_interval(trp_error *err)
     return 0;
 }
 
-int trp_launcher_top(int argc, char **argv)
+const struct trp_line trp_line_top = {
+    "top",
+    "usage: troupe top [options] [RUN]\n\n"
+    "Shows where a run is, live on the terminal: its stages with what is left of\n"
+    "them, its executors, its Slurm jobs, and what stages wait for. RUN is a name\n"
+    "that troupe ls shows or a path of a run's folder; without it, it is the newest\n"
+    "run of this folder.\n"
+    "q quits, ? shows the other keys. troupe status shows the same once.\n\n",
+    "",
+    table,
+    .words = {&call.run},
+    .please = "one RUN, please"};
+
+int trp_launcher_top(void)
 {
-    static const struct trp_line line = {
-        "top",
-        "usage: troupe top [options] [RUN]\n\n"
-        "Shows where a run is, live on the terminal: its stages with what is left of "
-        "them,\n"
-        "its executors, its Slurm jobs, and what stages wait for. RUN is a name that "
-        "troupe ls\n"
-        "shows or a path of a run's folder; without it, it is the newest run of this "
-        "folder.\n"
-        "q quits, ? shows the other keys. troupe status shows the same once.\n\n",
-        "",
-        table,
-        .words = {&call.run},
-        .please = "one RUN, please"};
     struct trp_asking a;
     trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
+    int code = read_interval(&err);
     if (code == 0)
-        code = read_interval(&err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
-    code = trp_asking_find(call.runs, call.run, &a, &err);
+        code = trp_asking_find(call.runs, call.run, &a, &err);
     if (code < 0)
         return trp_launcher_fail(&err);
     code = call.json ? print_stream(&a, &err) : watch(&a, &err);

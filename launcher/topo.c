@@ -31,8 +31,8 @@ static int on_argument(struct trp_args *a, int what, const char *value, trp_erro
     return trp_settings_take(&call.q, what, value, err);
 }
 
-static const struct trp_line line = {"topo", "usage: troupe topo [options]\n\n", "",
-                                     table, .take = on_argument};
+const struct trp_line trp_line_topo = {"topo", "usage: troupe topo [options]\n\n", "",
+                                       table, .take = on_argument};
 
 /* With the racks of the site file. */
 static int print_tree(const struct trp_topology *t, const trp_site *site, bool json,
@@ -72,12 +72,8 @@ static int print_topology(const struct trp_settings_request *q, bool json)
     return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
 }
 
-int trp_launcher_topo(int argc, char **argv)
+int trp_launcher_topo(void)
 {
-    trp_error err;
-    int code = trp_args_read(&line, argc, argv, &err);
-    if (code != 0)
-        return trp_launcher_read(code, &err);
     if (!call.mpi)
         return print_topology(&call.q, call.json);
     trp_mpis_print(call.json);

@@ -15,14 +15,11 @@
 #include "os/title.h"
 
 const struct trp_subcommand trp_subcommands[] = {
-#define COMMAND(name, usage, summary)                                                  \
-    {                                                                                  \
-#name, usage, summary, trp_launcher_##name                                     \
-    }
 #define COMMAND_AS(word, name, usage, summary)                                         \
     {                                                                                  \
-        word, usage, summary, trp_launcher_##name                                      \
+        word, usage, summary, &trp_line_##name, trp_launcher_##name                    \
     }
+#define COMMAND(name, usage, summary) COMMAND_AS(#name, name, usage, summary)
     COMMAND(run, "[options] PIPELINE.yaml | -- APP [ARG…]",
             "run a pipeline or a program here"),
     COMMAND(submit, "[sbatch options] [options] PIPELINE.yaml | -- APP [ARG…]",
@@ -52,7 +49,7 @@ const struct trp_subcommand trp_subcommands[] = {
     COMMAND(completion, "bash|zsh|fish", "complete command lines of a shell"),
 #undef COMMAND
 #undef COMMAND_AS
-    {NULL, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 /* What a wrong call or a failure is told with. */
@@ -88,9 +85,13 @@ int trp_launcher_printed(int status)
     return 4;
 }
 
-int trp_launcher_read(int code, const trp_error *err)
+static int call(const struct trp_subcommand *c, int argc, char **argv)
 {
-    return code < 0 ? trp_launcher_fail(err) : trp_launcher_printed(0);
+    trp_error err;
+    int code = trp_args_read(c->line, argc, argv, &err);
+    if (code < 0)
+        return trp_launcher_fail(&err);
+    return code > 0 ? trp_launcher_printed(0) : c->run();
 }
 
 static void print_help(FILE *out)
@@ -138,7 +139,7 @@ int main(int argc, char **argv)
     struct trp_nearest near = trp_nearest_of(word);
     for (const struct trp_subcommand *c = trp_subcommands; c->name; c++) {
         if (strcmp(word, c->name) == 0)
-            return c->run(argc - 1, argv + 1);
+            return call(c, argc - 1, argv + 1);
         trp_nearest_try(&near, c->name);
     }
     trp_nearest_try(&near, "--version");
