@@ -1,7 +1,8 @@
 /*
  * Variables of ours that a command names and no run sets: most often misspelt. Only what
  * the shell would expand is looked at, `$NAME` and `${NAME…`; what the command sets
- * itself, or its `env`, is its own.
+ * itself, or its `env`, is its own. And names that stand for something in other values,
+ * in braces: ${item}.
  */
 #include <stdio.h>
 #include <string.h>
@@ -104,9 +105,81 @@ static void check_text(trp_yaml *y, trp_pipeline *p, const struct trp_pipeline_s
     }
 }
 
+/* ---- names in braces ---- */
+
+/* How a command has what ${NAME} stands for elsewhere; false: it stands for nothing. */
+static bool in_command(const trp_pipeline *p, const char *word, char *buf, size_t size)
+{
+    static const char *const of_item[][2] = {
+        {"task", "TROUPE_TASK"     },
+        {"item", "TROUPE_ITEM"     },
+        {"dir",  "TROUPE_ITEM_DIR" },
+        {"name", "TROUPE_ITEM_NAME"},
+        {"stem", "TROUPE_ITEM_STEM"},
+        {"ext",  "TROUPE_ITEM_EXT" },
+    };
+    bool column = starts(word, "col.");
+    *buf = '\0';
+    for (size_t i = 0; i < sizeof of_item / sizeof *of_item; i++)
+        if (strcmp(of_item[i][0], word) == 0)
+            snprintf(buf, size, "%s", of_item[i][1]);
+    for (uint32_t i = 0; i < p->nparams && !*buf; i++)
+        column = column || strcmp(p->params[i].key, word) == 0;
+    if (column && !*buf)
+        snprintf(buf, size, starts(word, "col.") ? "TROUPE_COL_%s" : "TROUPE_PARAM_%s",
+                 starts(word, "col.") ? word + 4 : word);
+    return *buf;
+}
+
+/* Whether it stands in the text otherwise than as $NAME or ${NAME: the command may give
+ * it a value. */
+static bool is_mentioned(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = text; at && (at = strstr(at, word)); at += n) {
+        bool begins = at == text || !strchr(NAME_CHARACTERS "${", at[-1]);
+        if (begins && !(at[n] && strchr(NAME_CHARACTERS, at[n])))
+            return true;
+    }
+    return false;
+}
+
+static bool may_be_set(const struct trp_pipeline_stage *s, const char *word)
+{
+    bool set = is_mentioned(s->run, word) || s->prelude;
+    for (uint32_t i = 0; i < s->nenv; i++)
+        set = set || strcmp(s->env[i].key, word) == 0;
+    return set;
+}
+
+/* A command is the shell's: there ${item} is a variable of its own, which is empty. */
+static void check_braces(trp_yaml *y, trp_pipeline *p,
+                         const struct trp_pipeline_stage *s)
+{
+    char word[100], instead[128], line[400];
+    for (const char *at = s->run; (at = strstr(at, "${")); at += 2) {
+        size_t n = strspn(at + 2, NAME_CHARACTERS ".");
+        if (n == 0 || n >= sizeof word || at[2 + n] != '}' ||
+            (at > s->run && (at[-1] == '$' || at[-1] == '\\')))
+            continue;
+        memcpy(word, at + 2, n);
+        word[n] = '\0';
+        if (!in_command(p, word, instead, sizeof instead) || may_be_set(s, word))
+            continue;
+        snprintf(line, sizeof line,
+                 "stage %s: in run ${%s} is a variable of the shell; write $%s",
+                 s->name, word, instead);
+        if (++p->nwarnings > TRP_PIPELINE_WARNINGS ||
+            add_warning(y, p, s->run_mark, line) < 0)
+            return;
+    }
+}
+
 void trp_pipeline_check_names(trp_yaml *y, trp_pipeline *p)
 {
     for (uint32_t i = 0; i < p->nstages; i++)
-        if (p->stages[i].run && p->stages[i].name)
+        if (p->stages[i].run && p->stages[i].name) {
             check_text(y, p, &p->stages[i]);
+            check_braces(y, p, &p->stages[i]);
+        }
 }

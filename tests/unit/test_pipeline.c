@@ -1007,9 +1007,46 @@ static void test_names(void)
     trp_pipeline_free(p);
 }
 
+static void test_braces(void)
+{
+    static const struct {
+        const char *text, *wanted; /* NULL: no warning */
+    } cases[] = {
+        {"sort ${item}",
+         "in run ${item} is a variable of the shell; write $TROUPE_ITEM"     },
+        {"sort \"${stem}.x\"",
+         "in run ${stem} is a variable of the shell; write $TROUPE_ITEM_STEM"},
+        {"x ${col.a}",
+         "in run ${col.a} is a variable of the shell; write $TROUPE_COL_a"   },
+        {"x ${n} ${m}",
+         "in run ${n} is a variable of the shell; write $TROUPE_PARAM_n"     },
+        {"for item in a b; do echo ${item}; done",            NULL           },
+        {"n=3; echo ${n}",                                    NULL           },
+        {"echo ${item:-x} $item $${item} \\${task} ${items}", NULL           },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *text = g_strdup_printf("troupe: 1\nparams: {n: 1}\nstages:\n"
+                                                "  - name: a\n    run: |\n      %s\n",
+                                                cases[i].text);
+        trp_pipeline *p = parse(text);
+        if (p->nwarnings != (cases[i].wanted != NULL))
+            g_error("%s: %u warnings", cases[i].text, p->nwarnings);
+        if (cases[i].wanted)
+            g_assert_nonnull(strstr(p->warnings->text, cases[i].wanted));
+        trp_pipeline_free(p);
+    }
+    trp_pipeline *p = parse("troupe: 1\nstages:\n"
+                            "  - {name: a, env: {item: x}, run: \"${item}\"}\n"
+                            "  - {name: b, prelude: \". x\", run: \"${item}\"}\n");
+    g_assert_cmpuint(p->nwarnings, ==, 0);
+    trp_pipeline_free(p);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/pipeline/names in braces are warned of where the shell has them",
+                    test_braces);
     g_test_add_func("/pipeline/the example of the contract means what it says",
                     test_example);
     g_test_add_func("/pipeline/every key of a stage is kept", test_every_stage_key);
