@@ -29,6 +29,18 @@ bool trp_driver_runs(const trp_driver *d, const struct trp_driver_stage *s)
                         d->cluster->ops->gang_waits(d->cluster, s->gang_attempt));
 }
 
+/* Which output it is that is not there; "": none. */
+static void late_output(const trp_driver *d, const struct trp_driver_stage *s,
+                        char *text, size_t size)
+{
+    const struct trp_work *w = s->check_since ? &s->job->work : NULL;
+    trp_error err;
+    if (w && w->stage_check(w->context, s->index, &err) == TRP_EWAIT)
+        snprintf(
+            text, size, "%.400s yet; it may be %lld s late (outputs.wait)", err.text,
+            (long long)(trp_options_time_ns(d->options, "outputs.wait") / TRP_SECOND));
+}
+
 void trp_driver_why_waiting(const trp_driver *d, trp_stage_id id, int64_t now,
                             char *why, size_t size)
 {
@@ -39,6 +51,7 @@ void trp_driver_why_waiting(const trp_driver *d, trp_stage_id id, int64_t now,
     if (d->cluster && d->cluster->ops->batch.why)
         d->cluster->ops->batch.why(
             d->cluster, trp_profiles_get(d->profiles, s->profile), text, sizeof(text));
+    late_output(d, s, text, sizeof(text));
     if (*text)
         snprintf(why + n, size - n, "; %s", text);
 }

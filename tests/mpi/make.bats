@@ -110,6 +110,8 @@ planned() {
     [ "$(ls troupe-runs | wc -l)" = 2 ] # the run and `last`
     run -0 troupe run --local=2 --resume last
     [[ "$output" == *"nothing is left to do: every stage is done"* ]]
+    run -0 troupe run --local=2 --resume last --until a
+    [[ "$output" == *"nothing is left to do: every stage up to a is done"* ]]
 }
 
 @test "always: the stage runs at every resume, and what comes after it" {
@@ -175,6 +177,8 @@ Y
     wait_until 20 grep -q a ran
     sleep 1
     [ "$(sort ran | tr '\n' ' ')" = "a a " ]
+    run -0 troupe status --json r
+    [[ "$output" == *'"its tasks are over; its outputs are looked for; output late/* was not made yet; it may be 20 s late (outputs.wait)"'* ]]
     mkdir late && touch late/x
     wait $pid
     [ "$(sort ran | tr '\n' ' ')" = "a a b " ]
