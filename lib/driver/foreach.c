@@ -183,7 +183,12 @@ static int evaluate_items(const struct place *at, struct trp_items *ret)
     return r;
 }
 
-/* Opens the list file. *ret_fd -1 with 0: it is missing and may be. */
+static const char *file_word(const struct place *at)
+{
+    return at->s->foreach == TRP_FOREACH_TABLE ? "table" : "list file";
+}
+
+/* Opens the list file or table. *ret_fd -1 with 0: it is missing and may be. */
 static int open_list(const struct place *at, const char *base, int *ret_fd,
                      struct stat *ret)
 {
@@ -201,7 +206,7 @@ static int open_list(const struct place *at, const char *base, int *ret_fd,
         note_absent(at);
     if (fd < 0)
         return REFUSE(
-            at, TRP_EINVAL, "the list file %.300s cannot be read: %s%s", name,
+            at, TRP_EINVAL, "the %s %.300s cannot be read: %s%s", file_word(at), name,
             strerror(failed),
             failed == ENOENT ? "; add `allow_empty: true` when it may be missing" : "");
     if (fstat(fd, ret) == 0 && S_ISREG(ret->st_mode) &&
@@ -209,9 +214,10 @@ static int open_list(const struct place *at, const char *base, int *ret_fd,
         return 0;
     close(fd);
     if (!S_ISREG(ret->st_mode))
-        return REFUSE(at, TRP_EINVAL, "the list file %.300s is not a regular file",
-                      name);
-    return REFUSE(at, TRP_ELIMIT, "the list file %.300s is larger than 1 GiB", name);
+        return REFUSE(at, TRP_EINVAL, "the %s %.300s is not a regular file",
+                      file_word(at), name);
+    return REFUSE(at, TRP_ELIMIT, "the %s %.300s is larger than 1 GiB", file_word(at),
+                  name);
 }
 
 /* Reads what there is, at most `size` bytes: *ret_n. */
@@ -226,8 +232,8 @@ static int read_list(const struct place *at, int fd, char *data, size_t size,
         if (k < 0)
             note_absent(at);
         if (k < 0)
-            return REFUSE(at, TRP_ESYSTEM, "the list file %.300s cannot be read: %s",
-                          at->s->pattern, strerror(errno));
+            return REFUSE(at, TRP_ESYSTEM, "the %s %.300s cannot be read: %s",
+                          file_word(at), at->s->pattern, strerror(errno));
         if (k == 0)
             break;
         n += (size_t)k;

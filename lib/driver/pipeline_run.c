@@ -258,6 +258,15 @@ static void tell_end(const struct pipeline_run *run, bool failed, const trp_erro
         say(run->spec, err->text);
 }
 
+static void say_nothing_left(const struct trp_run_spec *spec)
+{
+    char line[160] = "nothing is left to do: every stage is done";
+    if (spec->until)
+        snprintf(line, sizeof line,
+                 "nothing is left to do: every stage up to %.64s is done", spec->until);
+    say(spec, line);
+}
+
 static int drive(struct pipeline_run *run)
 {
     trp_error err = {0}, log_err = {0};
@@ -268,7 +277,7 @@ static int drive(struct pipeline_run *run)
         return trp_error_exit_status(r);
     tell_choices(run);
     if (trp_command_job_spec(run->job)->nstages == 0)
-        say(run->spec, "nothing is left to do: every stage is done");
+        say_nothing_left(run->spec);
     r = run_job(run, driver, &err);
     trp_driver_end_attempts(driver); /* one may have succeeded before it was killed */
     trp_command_job_ended(run->job);

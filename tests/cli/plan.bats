@@ -358,7 +358,7 @@ one_stage() {
     sed -i 's/name: b,/name: b, outputs: [t.tsv],/' p.yaml
     check 0 '^c +default +\?' troupe plan p.yaml
     one_stage 'foreach: {table: none.tsv}, run: x' # may be there by then
-    check 0 'the list file none.tsv cannot be read' troupe plan p.yaml
+    check 0 'the table none.tsv cannot be read' troupe plan p.yaml
     printf 'a\n\0b\n' >l
     one_stage 'foreach: {lines: l}, run: x'
     check 2 '^troupe: p.yaml:3:32: stage a: line 2 has a NUL byte' troupe run p.yaml

@@ -147,7 +147,7 @@ Y
     run -0 troupe plan --local=1 p.yaml
     rm 2.in t.tsv
     run -1 troupe run --local=1 --run-name r p.yaml
-    [[ "$output" == *"p.yaml:4:44: stage b: the list file t.tsv cannot be read: No such file or directory"* ]]
+    [[ "$output" == *"p.yaml:4:44: stage b: the table t.tsv cannot be read: No such file or directory"* ]]
     [ "$(cat ran)" = 1.in ]
     printf 's\tv\nx\t1\n' >t.tsv
     rm ref

@@ -240,6 +240,8 @@ static void products(void)
     expect_columns(d, "    foreach: {product: {a: [1], b: []}}\n", "");
     refused(d, "    foreach: {product: {a: [1], b: {lines: no}}}\n", TRP_EINVAL,
             "p.yaml:5:36: stage s: the list file no cannot be read");
+    refused(d, "    foreach: {table: no.csv}\n", TRP_EINVAL,
+            "p.yaml:5:22: stage s: the table no.csv cannot be read");
     files_put(d, "t.csv", "s,fq\nA,\"1,2\"\nB,3\n");
     expect_columns(d, "    foreach: {product: {a: [1, 2], r: {table: t.csv}}}\n",
                    "1\tA,\"1,2\"~a=1~r=A,\"1,2\"~s=A~fq=1,2|1\tB,3~a=1~r=B,3~s=B~fq=3|"
