@@ -203,7 +203,7 @@ static void print_told(const json_t *told)
     }
 }
 
-static void print_happened(const json_t *s)
+static void print_happened(const json_t *s, const char *state)
 {
     int64_t submitted = trp_asking_int(s, "submitted"),
             first = trp_asking_int(s, "first"), ended = trp_asking_int(s, "ended"),
@@ -214,6 +214,8 @@ static void print_happened(const json_t *s)
                trp_asking_time(first - submitted, wait, sizeof wait));
     if (submitted && ended)
         printf("  it took %s\n", trp_asking_time(ended - submitted, took, sizeof took));
+    if (strcmp(state, "not run") == 0)
+        puts("  because: the run ended before it began");
     if (*trp_asking_text(s, "reason"))
         trp_text_wrap(trp_asking_text(s, "reason"), "  because: ", 4, stdout);
     print_told(json_object_get(s, "told"));
@@ -264,7 +266,7 @@ static void print_text(const struct trp_asking *a, json_t *stories,
                trp_asking_int(s, "tasks"), trp_asking_int(s, "tasks") == 1 ? "" : "s");
         if (now)
             print_now(now, room);
-        print_happened(s);
+        print_happened(s, state_of(a, s, now));
     }
     if (plain)
         printf("%s%u stage%s ran with nothing to explain (--all)\n", shown ? "\n" : "",

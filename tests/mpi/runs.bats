@@ -447,6 +447,8 @@ Y
     says "task 0 of stage bad has had no such attempt in run r; what it has had is 0.0, 0.1" r bad 0.s1
     says "task 0 of stage gang has no rank 2; they are 0 to 1" r gang 0.0.2
     says "task 0 of stage s is no gang: it has no rank 1" r s 0.0.1
+    run -0 troupe explain r later
+    [[ "$output" == "later: not run, 1 task"$'\n'"  because: the run ended before it began"* ]]
     for silent in quiet "quiet 0" "quiet 0.0" none "bad 0.1"; do
         # shellcheck disable=SC2086
         run -0 troupe logs r $silent
