@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <uthash.h>
 
 #include "args.h"
 #include "asking.h"
@@ -19,6 +20,8 @@
 #include "events/story.h"
 #include "run_call.h"
 #include "see_logs.h"
+
+enum { ROWS = 40 }; /* of more stages, alike ones are told together */
 
 static struct {
     const char *run, *stage, *runs;
@@ -50,53 +53,53 @@ static const json_t *now_of(const json_t *answer, const char *stage)
 }
 
 /* A line that may be long: its further lines begin under its words. */
-static void tell(const char *first, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+static void tell(FILE *out, const char *first, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
-static void tell(const char *first, const char *fmt, ...)
+static void tell(FILE *out, const char *first, const char *fmt, ...)
 {
     char *line = NULL;
     va_list args;
     va_start(args, fmt);
     if (vasprintf(&line, fmt, args) >= 0)
-        trp_text_wrap(line, first, 4, stdout);
+        trp_text_wrap(line, first, 4, out);
     else
-        printf("%s\n", first);
+        fprintf(out, "%s\n", first);
     va_end(args);
     free(line);
 }
 
-static void print_executors(const json_t *s)
+static void print_executors(FILE *out, const json_t *s)
 {
     char took[32];
     int64_t coming = trp_asking_int(s, "coming");
-    tell("  needs: ", "executors of profile %s (%s), of which a task takes %s",
+    tell(out, "  needs: ", "executors of profile %s (%s), of which a task takes %s",
          trp_asking_text(s, "profile"), trp_asking_text(s, "executor"),
          trp_asking_text(s, "task"));
-    printf("  has: %" PRId64 " of them", trp_asking_int(s, "up"));
+    fprintf(out, "  has: %" PRId64 " of them", trp_asking_int(s, "up"));
     if (coming)
-        printf(", %" PRId64 " more, asked for %s ago", coming,
-               trp_asking_time(trp_asking_int(s, "coming_for"), took, sizeof took));
-    putchar('\n');
+        fprintf(out, ", %" PRId64 " more, asked for %s ago", coming,
+                trp_asking_time(trp_asking_int(s, "coming_for"), took, sizeof took));
+    putc('\n', out);
 }
 
-static void print_now(const json_t *s, const char *room)
+static void print_now(FILE *out, const json_t *s, const char *room)
 {
     const char *why = trp_asking_text(s, "why");
     char took[32];
     int64_t idle = trp_asking_int(s, "idle"), ranks = trp_asking_int(s, "ranks");
     if (*why)
-        trp_text_wrap(why, "  why: ", 4, stdout);
+        trp_text_wrap(why, "  why: ", 4, out);
     if (idle)
-        printf("  for: %s\n", trp_asking_time(idle, took, sizeof took));
+        fprintf(out, "  for: %s\n", trp_asking_time(idle, took, sizeof took));
     if (ranks)
-        tell("  needs: ", "%" PRId64 " rank%s of profile %s at once, together %s",
+        tell(out, "  needs: ", "%" PRId64 " rank%s of profile %s at once, together %s",
              ranks, ranks == 1 ? "" : "s", trp_asking_text(s, "profile"),
              trp_asking_text(s, "task"));
     else
-        print_executors(s);
+        print_executors(out, s);
     if (*room && *why)
-        trp_text_wrap(room, "  there is: ", 4, stdout);
+        trp_text_wrap(room, "  there is: ", 4, out);
 }
 
 /* ---- what has happened ---- */
@@ -118,7 +121,7 @@ static const char *level_words(const char *level)
     return "";
 }
 
-static void print_places(const json_t *places)
+static void print_places(FILE *out, const json_t *places)
 {
     const json_t *p;
     size_t i;
@@ -127,20 +130,21 @@ static void print_places(const json_t *places)
         bool gang = strcmp(trp_asking_text(p, "executor"), "driver") == 0;
         const char *level = trp_asking_text(p, "level");
         if (i == TRP_STORY_MAX && !call.all) {
-            printf("  and %zu more places (--all)\n", json_array_size(places) - i);
+            fprintf(out, "  and %zu more places (--all)\n",
+                    json_array_size(places) - i);
             return;
         }
         if (gang)
-            tell("  ran: ", "%" PRId64 " task%s as a gang, outside executors", n,
+            tell(out, "  ran: ", "%" PRId64 " task%s as a gang, outside executors", n,
                  n == 1 ? "" : "s");
         else
-            tell("  ran: ", "%" PRId64 " task%s on executor %s on %s, %s (%s)", n,
+            tell(out, "  ran: ", "%" PRId64 " task%s on executor %s on %s, %s (%s)", n,
                  n == 1 ? "" : "s", trp_asking_text(p, "executor"),
                  trp_asking_text(p, "host"), level, level_words(level));
     }
 }
 
-static void print_tries(const json_t *tries)
+static void print_tries(FILE *out, const json_t *tries)
 {
     const json_t *t;
     size_t i;
@@ -156,40 +160,41 @@ static void print_tries(const json_t *tries)
             gang ? "as a gang" : "on ", gang ? "" : trp_asking_text(t, "host"),
             json_is_true(json_object_get(t, "copy")) ? ", as a copy of a slow attempt"
                                                      : "");
-        trp_text_wrap(line, first, 4, stdout);
+        trp_text_wrap(line, first, 4, out);
     }
 }
 
 /* Of a stage with one log for all (task_logs: stage) the event log names none. */
-static void print_given_up(const json_t *lost)
+static void print_given_up(FILE *out, const json_t *lost)
 {
     const json_t *t;
     size_t i;
     json_array_foreach(lost, i, t) {
         int64_t task = trp_asking_int(t, "task"), times = trp_asking_int(t, "failures");
         const char *log = trp_asking_text(t, "log"), *see = trp_asking_text(t, "see");
-        tell("  ", "task %" PRId64 " was given up after %" PRId64 " failure%s; %s%s",
-             task, times, times == 1 ? "" : "s", *log || !*see ? "" : "see: ",
+        tell(out, "  ",
+             "task %" PRId64 " was given up after %" PRId64 " failure%s; %s%s", task,
+             times, times == 1 ? "" : "s", *log || !*see ? "" : "see: ",
              *log   ? log
              : *see ? see
                     : "it has printed nothing");
     }
 }
 
-static void print_lost(const json_t *story)
+static void print_lost(FILE *out, const json_t *story)
 {
     const json_t *t;
     size_t i;
-    print_given_up(json_object_get(story, "given_up"));
+    print_given_up(out, json_object_get(story, "given_up"));
     json_array_foreach(json_object_get(story, "skipped"), i, t) {
         const char *after = trp_asking_text(t, "after");
-        tell("  ",
+        tell(out, "  ",
              "task %" PRId64 " was skipped: task %" PRId64 " of stage %s was given up",
              trp_asking_int(t, "task"), trp_asking_int(t, "task"), after);
     }
 }
 
-static void print_told(const json_t *told)
+static void print_told(FILE *out, const json_t *told)
 {
     const json_t *t;
     size_t i;
@@ -199,31 +204,32 @@ static void print_told(const json_t *told)
         struct tm tm;
         if (localtime_r(&at, &tm))
             strftime(first, sizeof first, "  told at %H:%M:%S: ", &tm);
-        trp_text_wrap(trp_asking_text(t, "text"), first, 4, stdout);
+        trp_text_wrap(trp_asking_text(t, "text"), first, 4, out);
     }
 }
 
-static void print_happened(const json_t *s, const char *state)
+static void print_happened(FILE *out, const json_t *s, const char *state)
 {
     int64_t submitted = trp_asking_int(s, "submitted"),
             first = trp_asking_int(s, "first"), ended = trp_asking_int(s, "ended"),
             left = trp_asking_int(s, "left_out");
     char wait[32], took[32];
     if (submitted && first)
-        printf("  its first task began %s after it was ready\n",
-               trp_asking_time(first - submitted, wait, sizeof wait));
+        fprintf(out, "  its first task began %s after it was ready\n",
+                trp_asking_time(first - submitted, wait, sizeof wait));
     if (submitted && ended)
-        printf("  it took %s\n", trp_asking_time(ended - submitted, took, sizeof took));
+        fprintf(out, "  it took %s\n",
+                trp_asking_time(ended - submitted, took, sizeof took));
     if (strcmp(state, "not run") == 0)
-        puts("  because: the run ended before it began");
+        fputs("  because: the run ended before it began\n", out);
     if (*trp_asking_text(s, "reason"))
-        trp_text_wrap(trp_asking_text(s, "reason"), "  because: ", 4, stdout);
-    print_told(json_object_get(s, "told"));
-    print_places(json_object_get(s, "places"));
-    print_tries(json_object_get(s, "tries"));
-    print_lost(s);
+        trp_text_wrap(trp_asking_text(s, "reason"), "  because: ", 4, out);
+    print_told(out, json_object_get(s, "told"));
+    print_places(out, json_object_get(s, "places"));
+    print_tries(out, json_object_get(s, "tries"));
+    print_lost(out, s);
     if (left)
-        printf("  and %" PRId64 " more (--all)\n", left);
+        fprintf(out, "  and %" PRId64 " more (--all)\n", left);
 }
 
 /* ---- the whole ---- */
@@ -248,26 +254,112 @@ static bool is_plain(const json_t *s, const json_t *now)
            !json_array_size(json_object_get(s, "told"));
 }
 
+/* Of `s`, what stands below its name. Malloc'ed; NULL: out of memory. */
+static char *block_of(const struct trp_asking *a, const json_t *s, const json_t *now,
+                      const char *room)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    if (now)
+        print_now(out, now, room);
+    print_happened(out, s, state_of(a, s, now));
+    return fclose(out) == 0 ? text : NULL;
+}
+
+/* The same but for numbers, and where lines are cut: what stages are told together by. */
+static char *key_of(const char *name, const char *state, const char *block, bool each)
+{
+    char stem[300], *key = NULL;
+    if (each)
+        snprintf(stem, sizeof stem, "%s", name);
+    else
+        trp_name_stem(name, stem, sizeof stem);
+    if (asprintf(&key, "%s %s\n%s", stem, state, block) < 0)
+        return NULL;
+    char *to = key + strlen(stem);
+    for (const char *from = to; *from; from++)
+        if (!strchr("0123456789 \n", *from))
+            *to++ = *from;
+    *to = '\0';
+    return key;
+}
+
+/* Stages that are told together. */
+struct told {
+    const char *name, *state; /* of the first … */
+    char *key, *block;
+    uint32_t stages;
+    int64_t tasks; /* … and of all */
+    UT_hash_handle hh;
+};
+
+/* What there is no memory for is left out. */
+static void add_told(struct told **all, const struct trp_asking *a, const char *name,
+                     const json_t *s, const json_t *answer, bool each)
+{
+    const json_t *now = now_of(answer, name);
+    const char *state = state_of(a, s, now);
+    char *block = block_of(a, s, now, trp_asking_text(answer, "room"));
+    char *key = block ? key_of(name, state, block, each) : NULL;
+    struct told *t = NULL;
+    if (key)
+        HASH_FIND_STR(*all, key, t);
+    bool found = t != NULL;
+    if (!found && key && (t = calloc(1, sizeof *t))) {
+        *t = (struct told){.name = name, .state = state, .key = key, .block = block};
+        HASH_ADD_KEYPTR(hh, *all, t->key, strlen(t->key), t);
+    }
+    if (t) {
+        t->stages++;
+        t->tasks += trp_asking_int(s, "tasks");
+    }
+    if (found || !t) {
+        free(key);
+        free(block);
+    }
+}
+
+static void print_told_stages(struct told *all)
+{
+    struct told *t, *next;
+    char stem[300];
+    HASH_ITER(hh, all, t, next) {
+        fputs(t == all ? "" : "\n", stdout);
+        if (t->stages > 1)
+            printf("%s ×%u: %s, %" PRId64 " tasks; of the first, %s:\n%s",
+                   trp_name_stem(t->name, stem, sizeof stem), t->stages, t->state,
+                   t->tasks, t->name, t->block);
+        else
+            printf("%s: %s, %" PRId64 " task%s\n%s", t->name, t->state, t->tasks,
+                   t->tasks == 1 ? "" : "s", t->block);
+    }
+    HASH_ITER(hh, all, t, next) {
+        HASH_DEL(all, t);
+        free(t->key);
+        free(t->block);
+        free(t);
+    }
+}
+
 static void print_text(const struct trp_asking *a, json_t *stories,
                        const json_t *answer)
 {
-    const char *name, *room = trp_asking_text(answer, "room");
+    const char *name;
     json_t *s;
-    uint32_t plain = 0, shown = 0;
+    struct told *all = NULL;
+    uint32_t plain = 0;
+    bool each = call.all || json_object_size(stories) <= ROWS;
     json_object_foreach(stories, name, s) {
-        const json_t *now = now_of(answer, name);
-        if (!call.stage && !call.all && is_plain(s, now)) {
+        if (!call.stage && !call.all && is_plain(s, now_of(answer, name)))
             plain++;
-            continue;
-        }
-        if (shown++)
-            putchar('\n');
-        printf("%s: %s, %" PRId64 " task%s\n", name, state_of(a, s, now),
-               trp_asking_int(s, "tasks"), trp_asking_int(s, "tasks") == 1 ? "" : "s");
-        if (now)
-            print_now(now, room);
-        print_happened(s, state_of(a, s, now));
+        else
+            add_told(&all, a, name, s, answer, each);
     }
+    bool shown = all != NULL;
+    print_told_stages(all);
     if (plain)
         printf("%s%u stage%s ran with nothing to explain (--all)\n", shown ? "\n" : "",
                plain, plain == 1 ? "" : "s");

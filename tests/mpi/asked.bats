@@ -217,16 +217,19 @@ Y
         printf '  - {name: p-%d, run: ":"}\n' $(seq 40)
         echo '  - {name: q-7, after: [p-1, p-2], run: ":"}'
         echo '  - {name: bad-1, after: [q-7], retries: {max_failures: 1}, run: "exit 3"}'
+        printf '  - {name: late-%d, after: [bad-1], run: ":"}\n' 8 9 10
     } >p.yaml
     run -0 troupe plan p.yaml
     [[ "$output" == *"p-* ×40"*$'\n'"q-7 "*"p-* ×2"*$'\n'"bad-1 "*" q-7 "* ]]
-    run -1 troupe run --run-name r --local=2 p.yaml
+    run -1 troupe run --keep-going --run-name r --local=2 p.yaml
     run -0 troupe status r
     [[ "$output" == *$'\n'"p-* ×40 "*$'\n'"q-7 "*$'\n'"bad-1 "* ]]
     run -0 troupe explain r
-    [[ "$output" == *$'\n'"with --resume, p-* ×40: does not run"$'\n'"with --resume, q-7: does not run"$'\n'"with --resume, bad-1: 1 of 1 runs" ]]
+    [[ "$output" == *$'\n\n'"late-* ×3: skipped, 3 tasks; of the first, late-8:"$'\n'"  because: stage bad-1 did not succeed"$'\n\n'"41 stages ran"* ]]
+    [[ "$output" == *$'\n'"with --resume, p-* ×40: does not run"$'\n'"with --resume, q-7: does not run"$'\n'"with --resume, bad-1: 1 of 1 runs"$'\n'"with --resume, late-* ×3: 1 of 1 runs" ]]
+    [ "$(troupe explain --all r | grep -c '^late-[0-9]*: skipped, 1 task')" = 3 ]
     run -0 troupe plan --resume r
-    [[ "$output" == *$'\n'"p-* ×40: does not run"$'\n'"q-7: does not run"$'\n'"bad-1: 1 of 1 runs" ]]
+    [[ "$output" == *$'\n'"p-* ×40: does not run"$'\n'"q-7: does not run"$'\n'"bad-1: 1 of 1 runs"$'\n'"late-* ×3: 1 of 1 runs" ]]
     [ "$(troupe plan --all --resume r | grep -c '^p-[0-9]*: does not run')" = 40 ]
     [ "$(troupe explain --all r | grep -c '^with --resume, p-[0-9]*: does not run')" = 40 ]
 }
