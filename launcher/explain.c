@@ -344,25 +344,38 @@ static void print_told_stages(struct told *all)
     }
 }
 
+/* One that waits, and the driver has told only of others why. */
+static bool is_left_out(const json_t *s, const json_t *answer)
+{
+    return trp_asking_int(answer, "left_out") && !trp_asking_int(s, "first") &&
+           !trp_asking_int(s, "ended") && !*trp_asking_text(s, "reason");
+}
+
 static void print_text(const struct trp_asking *a, json_t *stories,
                        const json_t *answer)
 {
     const char *name;
     json_t *s;
     struct told *all = NULL;
-    uint32_t plain = 0;
+    uint32_t plain = 0, left = 0;
     bool each = call.all || json_object_size(stories) <= ROWS;
     json_object_foreach(stories, name, s) {
-        if (!call.stage && !call.all && is_plain(s, now_of(answer, name)))
+        const json_t *now = now_of(answer, name);
+        if (!call.stage && !call.all && is_plain(s, now))
             plain++;
+        else if (!now && is_left_out(s, answer))
+            left++;
         else
             add_told(&all, a, name, s, answer, each);
     }
     bool shown = all != NULL;
     print_told_stages(all);
+    if (left)
+        printf("\n%u more stage%s; troupe explain %s STAGE says for what\n", left,
+               left == 1 ? " waits" : "s wait", a->view.name);
     if (plain)
-        printf("%s%u stage%s ran with nothing to explain (--all)\n", shown ? "\n" : "",
-               plain, plain == 1 ? "" : "s");
+        printf("%s%u stage%s ran with nothing to explain (--all)\n",
+               shown && !left ? "\n" : "", plain, plain == 1 ? "" : "s");
 }
 
 static void print_json(const struct trp_asking *a, json_t *stories, json_t *answer)

@@ -248,6 +248,9 @@ Y
     [[ "$output" == *"project-* ×2"*"running"*"project-* ×1698"*"ready"*"concat"*"waiting"* ]]
     [ "${#lines[@]}" -lt 30 ]
     [ "$(troupe status --json | json 'scalar @{$d->{stages}}')" = 1701 ]
+    run -0 troupe explain r
+    [[ "$output" == *"project-* ×100: ready, 100 tasks; of the first, project-3:"* ]]
+    [[ "$output" == *$'\n\n'"1599 more stages wait; troupe explain r STAGE says for what" ]]
     run -0 troupe status --all
     [ "${#lines[@]}" -gt 1700 ]
     touch go
