@@ -16,7 +16,7 @@
 #include "commands.h"
 #include "events/run_folder.h"
 
-enum { LOOK_MS = 50 };
+enum { LOOK_MS = 50, TELL_LOOKS = 20 };
 
 /* 1: runs, with its pid; 0: does not run; TRP_ENOENT: is not there. */
 static int read_state(const char *folder, int *ret_pid)
@@ -42,13 +42,21 @@ static bool is_troupe(int pid)
     return read && strncmp(name, "troupe", 6) == 0;
 }
 
-static int wait_for_end(const char *folder, int pid)
+static int wait_for_end(const char *folder, int pid, bool hard)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
-    int now = 0;
-    while (read_state(folder, &now) == 1 && now == pid)
+    const char *run = strrchr(folder, '/') + 1;
+    int now = 0, looks = 0;
+    while (read_state(folder, &now) == 1 && now == pid) {
+        if (++looks == TELL_LOOKS && !hard)
+            fprintf(
+                stderr,
+                "troupe: cancel: running tasks of %s may finish, for as long as its "
+                "run.grace; with --now they are killed\n",
+                run);
         nanosleep(&pause, NULL);
-    printf("%s ended\n", strrchr(folder, '/') + 1);
+    }
+    printf("%s ended\n", run);
     return trp_launcher_printed(0);
 }
 
@@ -75,7 +83,7 @@ static int cancel(const char *run, const char *given, bool hard)
         status = trp_launcher_misuse("cancel: cannot signal run %s: %s", name,
                                      strerror(errno));
     else
-        status = wait_for_end(folder, pid);
+        status = wait_for_end(folder, pid, hard);
     free(folder);
     free(runs);
     return status;

@@ -49,6 +49,17 @@ waiting='run: "until [ -e go ]; do sleep 0.05; done"'
     cd "$BATS_TEST_TMPDIR"
 }
 
+@test "cancel says what it waits for, and how not to" {
+    printf 'troupe: 1\nstages: [{name: a, run: "until [ -e go ]; do sleep 0.1; done"}]\n' >p.yaml
+    troupe run --run-name r p.yaml >/dev/null 2>&1 3>&- &
+    wait_until 20 grep -q TaskStart troupe-runs/r/events.jsonl
+    troupe cancel r >out 2>err 3>&- &
+    wait_until 20 grep -qx 'troupe: cancel: running tasks of r may finish, for as long as its run.grace; with --now they are killed' err
+    touch go
+    wait $!
+    [ "$(cat out)" = "r ended" ]
+}
+
 @test "a run that still goes on cannot be resumed; cancel --now kills its tasks" {
     one "$waiting"
     troupe run --set run.grace=30s --run-name r p.yaml >out 2>&1 &
