@@ -225,6 +225,8 @@ static int check_names(const struct run *r, trp_error *err)
     int code = check_stage(p, "from", r->call.from, err);
     if (code == 0)
         code = check_stage(p, "until", r->call.until, err);
+    if (code == 0 && !r->call.nforce)
+        code = trp_resume_check(p, r->call.from, r->call.until, err);
     for (uint32_t i = 0; i < r->call.nforce && code == 0; i++)
         code = check_stage(p, "force", r->call.force[i], err);
     return code;

@@ -252,6 +252,23 @@ static void mark_below(const trp_pipeline *p, bool *mark)
     }
 }
 
+/* Its marks, of each stage, in one piece that is to be freed; NULL: out of memory. */
+static bool *make_marks(struct chooser *c)
+{
+    size_t n = c->p->nstages;
+    bool *marks = calloc(n * 5 + 1, sizeof *marks);
+    if (!marks) {
+        trp_error_set(c->err, TRP_ENOMEM, "out of memory for %zu stages", n);
+        return NULL;
+    }
+    c->kept = marks;
+    c->taken = marks + n;
+    c->forced = marks + 2 * n;
+    c->touched = marks + 3 * n;
+    c->fewer = marks + 4 * n;
+    return marks;
+}
+
 static int read_options(struct chooser *c)
 {
     const struct trp_resume_request *q = c->q;
@@ -282,6 +299,17 @@ static int read_options(struct chooser *c)
         r = trp_error_set(c->err, TRP_EINVAL,
                           "--from %s --until %s leaves no stage to run", q->from,
                           q->until);
+    return r;
+}
+
+int trp_resume_check(const trp_pipeline *p, const char *from, const char *until,
+                     trp_error *err)
+{
+    const struct trp_resume_request q = {.pipeline = p, .from = from, .until = until};
+    struct chooser c = {.q = &q, .p = p, .err = err};
+    bool *marks = make_marks(&c);
+    int r = marks ? read_options(&c) : TRP_ENOMEM;
+    free(marks);
     return r;
 }
 
@@ -560,18 +588,13 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
 {
     uint32_t n = q->pipeline->nstages;
     struct chooser c = {.q = q, .p = q->pipeline, .err = err};
-    bool *marks = calloc((size_t)n * 5 + 1, sizeof *marks);
+    bool *marks = make_marks(&c);
     c.choice = calloc((size_t)n + 1, sizeof *c.choice);
     if (!marks || !c.choice) {
         free(marks);
         free(c.choice);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for %u stages", n);
     }
-    c.kept = marks;
-    c.taken = marks + n;
-    c.forced = marks + 2 * (size_t)n;
-    c.touched = marks + 3 * (size_t)n;
-    c.fewer = marks + 4 * (size_t)n;
     int r = read_options(&c);
     for (uint32_t i = 0; i < n && r == 0; i++) {
         r = print_stage(&c, i);

@@ -55,6 +55,9 @@ struct trp_stage_choice {
 
 /* What resume.check says. */
 bool trp_resume_checks_contents(const trp_options *o);
+/* Whether these leave a stage to run: TRP_EINVAL as below. */
+int trp_resume_check(const trp_pipeline *p, const char *from, const char *until,
+                     trp_error *err);
 /* Chooses; *ret has an entry per stage of the pipeline. Writes to the log which records
  * count no more, before anything runs. TRP_EINVAL for a stage that does not exist and
  * when nothing is left between --from and --until. */

@@ -121,7 +121,9 @@ END
     check 2 "\-\-from b: p.yaml has no such stage" troupe run --from b p.yaml
     check 2 "\-\-until b: p.yaml has no such stage" troupe run --until b p.yaml
     check 2 "\-\-force b: p.yaml has no such stage" troupe run --force b p.yaml
-    printf 'troupe: 1\nparams: {x: no}\nstages:\n  - {name: a, run: "true"}\n  - {name: b, when: "${x}", run: "true"}\n  - {name: c, after: [b], run: "true"}\n' >w.yaml
+    printf 'troupe: 1\nparams: {x: no}\nstages:\n  - {name: a, run: "true"}\n  - {name: b, when: "${x}", run: "true"}\n  - {name: c, after: [a, b], run: "true"}\n' >w.yaml
+    check 2 "^troupe: --from c --until a leaves no stage to run" troupe run --from c --until a w.yaml
+    [ ! -e troupe-runs ]
     check 0 "^c: runs" troupe run --dry-run --until c w.yaml
     check 0 "^b: runs" troupe run --dry-run --until b --param x=yes w.yaml
     for option in from until force; do
