@@ -56,7 +56,7 @@ static const struct trp_arg table[] = {
 static int run_file(const char *file, bool trace, struct trp_sim_totals *t)
 {
     trp_error err;
-    if (trp_sim_scenario(file, trace, stdout, t, &err) == 0)
+    if (trp_sim_scenario(file, NULL, 0, trace, stdout, t, &err) == 0)
         return 0;
     fflush(stdout);
     return trp_launcher_fail(&err);

@@ -111,7 +111,7 @@ int trp_site_parse(const char *file, const char *text, size_t size, trp_site **r
     struct trp_site_loading *l = new_site(file, err);
     if (!l)
         return TRP_ENOMEM;
-    int code = trp_yaml_parse(l->site.file, text, size, &l->arena, &y, err);
+    int code = trp_yaml_open(l->site.file, text, size, &l->arena, &y, err);
     if (code < 0) {
         trp_site_free(&l->site);
         return code;
@@ -121,25 +121,18 @@ int trp_site_parse(const char *file, const char *text, size_t size, trp_site **r
 
 int trp_site_load(const char *path, trp_site **ret, trp_error *err)
 {
-    trp_yaml *y;
     const char *variable = getenv("TROUPE_SITE");
     if (!path && variable && *variable)
         path = variable;
     if (!path && access(SITE_FILE, F_OK) == 0)
         path = SITE_FILE;
-    struct trp_site_loading *l = new_site(path ? path : "", err);
+    if (path)
+        return trp_site_parse(path, NULL, 0, ret, err);
+    struct trp_site_loading *l = new_site("", err);
     if (!l)
         return TRP_ENOMEM;
-    if (!path) {
-        *ret = &l->site;
-        return 0;
-    }
-    int code = trp_yaml_load(l->site.file, &l->arena, &y, err);
-    if (code < 0) {
-        trp_site_free(&l->site);
-        return code;
-    }
-    return finish_site(l, y, ret, err);
+    *ret = &l->site;
+    return 0;
 }
 
 void trp_site_free(trp_site *s)

@@ -122,7 +122,7 @@ typedef struct trp_site {
  * exist is TRP_EINVAL. Without any file an empty site is returned; `gpu` always maps to
  * gres:gpu and CUDA_VISIBLE_DEVICES unless the file says otherwise. */
 int trp_site_load(const char *path, trp_site **ret, trp_error *err);
-/* The same from memory; `file` is for messages. */
+/* The same from memory; `file` is for messages. `text` NULL: that of the file. */
 int trp_site_parse(const char *file, const char *text, size_t size, trp_site **ret,
                    trp_error *err);
 void trp_site_free(trp_site *s);

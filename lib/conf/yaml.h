@@ -62,6 +62,9 @@ int trp_yaml_load(const char *file, struct trp_conf_arena *keep, trp_yaml **ret,
 /* The same from memory; `file` is for messages. */
 int trp_yaml_parse(const char *file, const char *text, size_t size,
                    struct trp_conf_arena *keep, trp_yaml **ret, trp_error *err);
+/* From memory where there is a text, else from the file. */
+int trp_yaml_open(const char *file, const char *text, size_t size,
+                  struct trp_conf_arena *keep, trp_yaml **ret, trp_error *err);
 void trp_yaml_free(trp_yaml *y);
 /* Reads another file beside it, whose nodes live as long and whose errors are told among
  * its own; `file` is kept by the caller. Its root, or NULL after an error. */

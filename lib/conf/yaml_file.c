@@ -68,3 +68,10 @@ int trp_yaml_load(const char *file, struct trp_conf_arena *keep, trp_yaml **ret,
     free(text);
     return code;
 }
+
+int trp_yaml_open(const char *file, const char *text, size_t size,
+                  struct trp_conf_arena *keep, trp_yaml **ret, trp_error *err)
+{
+    return text ? trp_yaml_parse(file, text, size, keep, ret, err)
+                : trp_yaml_load(file, keep, ret, err);
+}

@@ -25,8 +25,8 @@ static bool run(const uint8_t *data, size_t size, bool trace, struct told *ret)
     FILE *out = open_memstream(&ret->text, &ret->size);
     if (!out)
         abort();
-    int rc = trp_sim_scenario_text("s.yaml", (const char *)data, size, trace, out,
-                                   &ret->totals, &err);
+    int rc = trp_sim_scenario("s.yaml", (const char *)data, size, trace, out,
+                              &ret->totals, &err);
     fclose(out);
     if (rc == 0)
         return true;

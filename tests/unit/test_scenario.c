@@ -19,7 +19,7 @@ static struct result run(const char *text, size_t size, bool trace)
     size_t n = 0;
     FILE *out = open_memstream(&r.out, &n);
     g_assert_nonnull(out);
-    r.code = trp_sim_scenario_text("f", text, size, trace, out, &r.t, &r.err);
+    r.code = trp_sim_scenario("f", text, size, trace, out, &r.t, &r.err);
     fclose(out);
     return r;
 }

@@ -242,40 +242,22 @@ static trp_sim_cluster *new_cluster(const char *file, trp_error *err)
     return c;
 }
 
-static int finish_cluster(trp_sim_cluster *c, trp_yaml *y, trp_sim_cluster **ret,
-                          trp_error *err)
-{
-    trp_yaml_mapping(y, trp_yaml_root(y), "a cluster file", cluster_keys,
-                     TRP_YAML_COUNT(cluster_keys), c);
-    int code = trp_yaml_verdict(y, err);
-    trp_yaml_free(y);
-    if (code < 0)
-        trp_sim_cluster_free(c);
-    else
-        *ret = c;
-    return code;
-}
-
-int trp_sim_cluster_load(const char *file, trp_sim_cluster **ret, trp_error *err)
-{
-    trp_yaml *y;
-    trp_sim_cluster *c = new_cluster(file, err);
-    int code = c ? trp_yaml_load(c->file, &c->arena, &y, err) : TRP_ENOMEM;
-    if (code == 0)
-        return finish_cluster(c, y, ret, err);
-    trp_sim_cluster_free(c);
-    return code;
-}
-
 int trp_sim_cluster_parse(const char *file, const char *text, size_t size,
                           trp_sim_cluster **ret, trp_error *err)
 {
     trp_yaml *y;
     trp_sim_cluster *c = new_cluster(file, err);
-    int code = c ? trp_yaml_parse(c->file, text, size, &c->arena, &y, err) : TRP_ENOMEM;
-    if (code == 0)
-        return finish_cluster(c, y, ret, err);
-    trp_sim_cluster_free(c);
+    int code = c ? trp_yaml_open(c->file, text, size, &c->arena, &y, err) : TRP_ENOMEM;
+    if (code == 0) {
+        trp_yaml_mapping(y, trp_yaml_root(y), "a cluster file", cluster_keys,
+                         TRP_YAML_COUNT(cluster_keys), c);
+        code = trp_yaml_verdict(y, err);
+        trp_yaml_free(y);
+    }
+    if (code < 0)
+        trp_sim_cluster_free(c);
+    else
+        *ret = c;
     return code;
 }
 

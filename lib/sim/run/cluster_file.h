@@ -51,8 +51,8 @@ typedef struct trp_sim_cluster {
     bool whole_nodes;
 } trp_sim_cluster;
 
-/* TRP_EINVAL with FILE:LINE:COL. Free with trp_sim_cluster_free. */
-int trp_sim_cluster_load(const char *file, trp_sim_cluster **ret, trp_error *err);
+/* `text` NULL: that of the file. TRP_EINVAL with FILE:LINE:COL. Free with
+ * trp_sim_cluster_free. */
 int trp_sim_cluster_parse(const char *file, const char *text, size_t size,
                           trp_sim_cluster **ret, trp_error *err);
 void trp_sim_cluster_free(trp_sim_cluster *c);

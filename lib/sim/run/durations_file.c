@@ -202,8 +202,9 @@ static trp_sim_durations *new_durations(const char *file, const trp_pipeline *p,
     return NULL;
 }
 
-static int finish_durations(trp_sim_durations *d, const trp_pipeline *p, trp_yaml *y,
-                            trp_sim_durations **ret, trp_error *err)
+/* Frees the tree. */
+static int read_durations(trp_sim_durations *d, const trp_pipeline *p, trp_yaml *y,
+                          trp_error *err)
 {
     static const struct trp_yaml_key keys[] = {
         TRP_YAML_READ("durations", read_version, .required = true),
@@ -227,22 +228,6 @@ static int finish_durations(trp_sim_durations *d, const trp_pipeline *p, trp_yam
     for (uint32_t i = 0; i < d->nstages && code == 0; i++)
         if (d->stages[i].of.d.kind == TRP_EMPIRICAL)
             code = find_events(d, p, i, err);
-    if (code < 0)
-        trp_sim_durations_free(d);
-    else
-        *ret = d;
-    return code;
-}
-
-int trp_sim_durations_load(const char *file, const trp_pipeline *p,
-                           trp_sim_durations **ret, trp_error *err)
-{
-    trp_yaml *y;
-    trp_sim_durations *d = new_durations(file, p, err);
-    int code = d ? trp_yaml_load(d->file, &d->arena, &y, err) : TRP_ENOMEM;
-    if (code == 0)
-        return finish_durations(d, p, y, ret, err);
-    trp_sim_durations_free(d);
     return code;
 }
 
@@ -252,10 +237,13 @@ int trp_sim_durations_parse(const char *file, const char *text, size_t size,
 {
     trp_yaml *y;
     trp_sim_durations *d = new_durations(file, p, err);
-    int code = d ? trp_yaml_parse(d->file, text, size, &d->arena, &y, err) : TRP_ENOMEM;
+    int code = d ? trp_yaml_open(d->file, text, size, &d->arena, &y, err) : TRP_ENOMEM;
     if (code == 0)
-        return finish_durations(d, p, y, ret, err);
-    trp_sim_durations_free(d);
+        code = read_durations(d, p, y, err);
+    if (code < 0)
+        trp_sim_durations_free(d);
+    else
+        *ret = d;
     return code;
 }
 

@@ -34,10 +34,8 @@ typedef struct trp_sim_durations {
     uint32_t nstages;
 } trp_sim_durations;
 
-/* Reads the file for the stages of `p`. TRP_EINVAL with FILE:LINE:COL, also for a stage
+/* Reads `text`, NULL: the file, for the stages of `p`. TRP_EINVAL with FILE:LINE:COL, also for a stage
  * that the pipeline does not have and one of which no duration is known. */
-int trp_sim_durations_load(const char *file, const trp_pipeline *p,
-                           trp_sim_durations **ret, trp_error *err);
 int trp_sim_durations_parse(const char *file, const char *text, size_t size,
                             const trp_pipeline *p, trp_sim_durations **ret,
                             trp_error *err);

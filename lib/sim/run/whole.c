@@ -44,18 +44,16 @@ static int count_tasks(struct whole *w, uint32_t i, trp_error *err)
 static int load_cluster(struct whole *w, trp_error *err)
 {
     const char *text = w->q->cluster_text;
-    return text ? trp_sim_cluster_parse(w->q->cluster, text, strlen(text), &w->cluster,
-                                        err)
-                : trp_sim_cluster_load(w->q->cluster, &w->cluster, err);
+    return trp_sim_cluster_parse(w->q->cluster, text, text ? strlen(text) : 0,
+                                 &w->cluster, err);
 }
 
 static int load_durations(struct whole *w, trp_error *err)
 {
     const char *text = w->q->durations_text;
     const trp_pipeline *p = w->q->pipeline;
-    return text ? trp_sim_durations_parse(w->q->durations, text, strlen(text), p,
-                                          &w->durations, err)
-                : trp_sim_durations_load(w->q->durations, p, &w->durations, err);
+    return trp_sim_durations_parse(w->q->durations, text, text ? strlen(text) : 0, p,
+                                   &w->durations, err);
 }
 
 static int load(struct whole *w, trp_error *err)

@@ -391,22 +391,11 @@ static int run_parsed(trp_sim_case *c, bool trace, FILE *out, struct trp_sim_tot
     return code;
 }
 
-int trp_sim_scenario(const char *file, bool trace, FILE *out, struct trp_sim_totals *t,
-                     trp_error *err)
+int trp_sim_scenario(const char *file, const char *text, size_t size, bool trace,
+                     FILE *out, struct trp_sim_totals *t, trp_error *err)
 {
     trp_sim_case c = {.file = file};
-    int code = trp_yaml_load(file, &c.keep, &c.yaml, err);
-    if (code == 0)
-        return run_parsed(&c, trace, out, t, err);
-    trp_conf_arena_free(&c.keep);
-    return code;
-}
-
-int trp_sim_scenario_text(const char *file, const char *text, size_t size, bool trace,
-                          FILE *out, struct trp_sim_totals *t, trp_error *err)
-{
-    trp_sim_case c = {.file = file};
-    int code = trp_yaml_parse(file, text, size, &c.keep, &c.yaml, err);
+    int code = trp_yaml_open(file, text, size, &c.keep, &c.yaml, err);
     if (code == 0)
         return run_parsed(&c, trace, out, t, err);
     trp_conf_arena_free(&c.keep);

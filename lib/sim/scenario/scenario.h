@@ -6,7 +6,7 @@
  * a line of JSON. Nothing of a file is printed unless all of it could be read.
  *
  *     struct trp_sim_totals t = {0};
- *     trp_sim_scenario("a.yaml", false, stdout, &t, &err);
+ *     trp_sim_scenario("a.yaml", NULL, 0, false, stdout, &t, &err);
  *     printf("1..%u\n", t.points);
  */
 #ifndef TRP_SIM_SCENARIO_SCENARIO_H
@@ -22,12 +22,9 @@ struct trp_sim_totals {
     uint32_t points, failed; /* over all files; points are numbered through */
 };
 
-/* TRP_EINVAL: not a scenario, with FILE:LINE:COL; TRP_ESYSTEM: it cannot be read. Both
- * print nothing and leave the totals as they were. */
-int trp_sim_scenario(const char *file, bool trace, FILE *out, struct trp_sim_totals *t,
-                     trp_error *err);
-/* The same from memory; `file` is for messages. */
-int trp_sim_scenario_text(const char *file, const char *text, size_t size, bool trace,
-                          FILE *out, struct trp_sim_totals *t, trp_error *err);
+/* `text` NULL: that of the file. TRP_EINVAL: not a scenario, with FILE:LINE:COL;
+ * TRP_ESYSTEM: it cannot be read. Both print nothing and leave the totals as they were. */
+int trp_sim_scenario(const char *file, const char *text, size_t size, bool trace,
+                     FILE *out, struct trp_sim_totals *t, trp_error *err);
 
 #endif
