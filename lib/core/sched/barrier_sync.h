@@ -67,10 +67,6 @@ struct trp_sync_answer {
     uint32_t nmessages;
 };
 
-enum { TRP_SYNC_DAYS = 365 };
-/* barrier.sync.timeout */
-#define TRP_SYNC_TIMEOUT_NS (TRP_SYNC_DAYS * INT64_C(86400000000000))
-
 /* NULL: out of memory. */
 trp_barrier_sync *trp_barrier_sync_new(int64_t timeout_ns);
 void trp_barrier_sync_free(trp_barrier_sync *b);

@@ -134,8 +134,7 @@ static int on_log_start(void *context, const struct trp_log_event *e)
     (void)e;
     if (!TRP_ARRAY_GROW(f->starts, f->nstarts, f->starts_capacity))
         return TRP_ENOMEM;
-    f->starts[f->nstarts++] = (struct trp_page_start){.first_stage = f->nstages,
-                                                      .first_executor = f->nexecutors};
+    f->starts[f->nstarts++] = (struct trp_page_start){.first_stage = f->nstages};
     ids_free(&f->open);
     ids_free(&f->stage_of);
     ids_free(&f->executor_of);

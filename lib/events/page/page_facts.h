@@ -132,7 +132,7 @@ struct trp_page_message {
 
 struct trp_page_start {
     int64_t at, last;
-    uint32_t first_stage, first_executor;
+    uint32_t first_stage;
 };
 
 struct trp_page_id; /* what the log calls something, and its place */
@@ -168,7 +168,6 @@ struct trp_page_facts {
     /* While it is read: */
     struct trp_page_id *open, *stage_of, *executor_of, *profile_of, *job_of_gang;
     struct trp_page_host *host_of;
-    int64_t summary_began;
 };
 
 /* TRP_EINVAL as trp_run_records_read. After a failure there is nothing to free. */

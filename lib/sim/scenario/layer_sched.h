@@ -24,7 +24,6 @@ struct trp_sched {
     trp_engine *engine;
     struct trp_sim_names executors; /* by engine number: those that were ever named */
     struct trp_sim_executor *shapes;
-    uint32_t shapes_cap;
     uint32_t *order; /* executors that are there, as they were added */
     uint32_t norder, order_cap;
     struct trp_sim_names names; /* of sets */

@@ -70,7 +70,6 @@ struct trp_slurm_heard {
     char refusal[512]; /* why the step will not start anything, "" */
     bool has_step;
     uint32_t step; /* its number in the job */
-    bool limited;  /* Slurm holds it to its memory */
     bool ending;   /* the step is about to end */
     bool ended;    /* it has, so: */
     int status, signal;

@@ -205,7 +205,6 @@ static void tell_start(const struct step *s, char **devices, int n)
     trp_slurm_line_put(stdout, "step", step ? step : "");
     trp_slurm_line_put_number(stdout, "pid", getpid());
     trp_slurm_line_put(stdout, "host", host);
-    trp_slurm_line_put_number(stdout, "limited", s->group[0] != '\0');
     for (int i = 0; i < n; i++) {
         const char *value = getenv(devices[i]);
         trp_slurm_line_put(stdout, devices[i], value ? value : "");

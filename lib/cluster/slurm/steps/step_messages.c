@@ -169,7 +169,6 @@ void trp_slurm_executor_note_step(struct trp_slurm_executor *e,
 {
     e->heard.has_step = true;
     e->heard.step = (uint32_t)trp_slurm_line_number(line, "step");
-    e->heard.limited = trp_slurm_line_number(line, "limited");
 }
 
 void trp_slurm_executor_take_start(struct trp_slurm_executor *e,
