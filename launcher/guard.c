@@ -35,7 +35,6 @@
 #include <unistd.h>
 
 #include "events/run_folder.h"
-#include "executor/executor.h"
 #include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/held.h"

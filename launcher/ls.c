@@ -1,13 +1,11 @@
 /*
  * `troupe ls`: the runs of this folder, newest first.
  */
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "args.h"
 #include "commands.h"

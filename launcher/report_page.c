@@ -9,14 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "events/json_print.h"
 #include "events/json_text.h"
 #include "events/page/page.h"
 #include "events/page/page_json.h"
 #include "events/task_logs.h"
-#include "os/held.h"
 #include "os/whole_file.h"
 #include "report.h"
 

@@ -28,7 +28,6 @@
 #include "driver/plan_print.h"
 #include "driver/resume.h"
 #include "events/log_past.h"
-#include "guard.h"
 #include "needs.h"
 #include "notify.h"
 #include "os/held.h"

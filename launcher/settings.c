@@ -5,11 +5,9 @@
 #include "settings.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "conf/option_places.h"
 #include "conf/wording.h"

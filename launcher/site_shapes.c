@@ -2,7 +2,6 @@
  * Written beside the file and moved there, so that whoever reads it, at any moment, in
  * slurmctld or in a user's srun, finds the old one or the new one.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

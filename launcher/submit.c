@@ -6,8 +6,6 @@
  * job runs and makes no folders; `troupe run` takes it over (events/run_folder.h). When
  * the job is refused it is removed again.
  */
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
  * give back: there a handler ends the process that asks.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -12,12 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "events/json_print.h"
 #include "events/pace.h"
-#include "os/clock.h"
 #include "piped.h"
 
 enum {

@@ -10,7 +10,6 @@
 
 #include "commands.h"
 #include "conf/wording.h"
-#include "executor/executor.h"
 #include "os/colour.h"
 #include "os/title.h"
 

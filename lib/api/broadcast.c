@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "api/shared_file.h"
-#include "api/task.h"
 #include "core/base/array.h"
 #include "data/host_copy.h"
 

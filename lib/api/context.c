@@ -14,7 +14,6 @@
  * action (the loop is running below us, the process's end closes its sockets and that
  * ends the executors), are left alone.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

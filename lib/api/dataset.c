@@ -10,7 +10,6 @@
  * Handles live until trp_finalize. Reference counts were rejected: a chain's
  * intermediate handles have no owner in C, and a node takes little over 100 bytes.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

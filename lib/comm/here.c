@@ -1,6 +1,5 @@
 #include "comm/here.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -8,8 +8,6 @@
  * it ends by an alarm when nobody accepts. Its mpirun is ended by SIGTERM, which ends
  * the program under it as well, and by SIGKILL when it does not go.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "conf/pipeline.h"
 #include "conf/pipeline_load.h"
 #include "conf/wording.h"
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/pipeline_load.h"
 #include "conf/profile_section.h"
 #include "conf/site.h"
 #include "conf/wording.h"

@@ -14,7 +14,6 @@
 #include "conf/pipeline_load.h"
 #include "conf/profile_section.h"
 #include "conf/site_load.h"
-#include "conf/wording.h"
 
 #define SITE_FILE "/etc/troupe/site.yaml"
 

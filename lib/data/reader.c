@@ -12,7 +12,6 @@
  * opened for each buffer that is filled. So a task with thousands of sources does not
  * take the descriptors of its executor.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -2,20 +2,14 @@
  * The driver's records of its executors: what the engine wants of them. What becomes of
  * them is record_life.c.
  */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/array.h"
 #include "driver/driver_state.h"
 #include "driver/locations.h"
 #include "driver/moving.h"
-#include "events/run_folder.h"
-#include "os/clock.h"
-#include "os/held.h"
 
 struct trp_executor_record *trp_record_of(const trp_driver *d, uint32_t executor)
 {

@@ -15,7 +15,6 @@
 #include "driver/file_sums.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -3,7 +3,6 @@
  * answered at once. The tree has no other memory of a host than its location, which other
  * executors may go on to serve.
  */
-#include "core/base/array.h"
 #include "driver/copy_tree.h"
 #include "driver/locations.h"
 

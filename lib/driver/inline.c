@@ -4,8 +4,6 @@
  */
 #include "driver/inline.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

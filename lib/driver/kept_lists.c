@@ -10,11 +10,9 @@
 #include "driver/kept_lists.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/base/time.h"
 #include "os/held.h"

@@ -1,15 +1,11 @@
 #include "driver/monitoring.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "core/base/array.h"
-#include "core/base/time.h"
 #include "driver/answers.h"
 #include "driver/driver_state.h"
 #include "driver/metrics_file.h"

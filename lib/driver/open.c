@@ -3,8 +3,6 @@
  * the run specification that `troupe` left; for a static run, from nothing but MPI
  * ranks and the environment.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "driver/kept_datasets.h"
 #include "driver/map_outputs.h"
 #include "driver/perform.h"
-#include "events/run_folder.h"
 
 struct trp_driver_stage *trp_driver_stage_of(const trp_driver *d, trp_stage_id id)
 {

@@ -14,16 +14,13 @@
 #include "driver/run_spec.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/escape.h"
-#include "os/held.h"
 #include "os/strings.h"
 #include "os/whole_file.h"
 

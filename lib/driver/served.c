@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/base/array.h"
 #include "os/clock.h"
 #include "os/same_user.h"
 

@@ -18,7 +18,6 @@
  */
 #include "events/event_log.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -7,7 +7,6 @@
  */
 #include "events/pace.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <uthash.h>
 

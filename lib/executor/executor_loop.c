@@ -16,7 +16,6 @@
  * A broken message from the driver ends the process: both are the same build, so it is
  * no peer of ours.
  */
-#include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -11,12 +11,9 @@
  * folder, when the run is over or its driver is gone, and says so: otherwise a step
  * would be sent to remove it.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "comm/proof.h"
 #include "data/block_client.h"

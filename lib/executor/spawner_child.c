@@ -23,7 +23,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "executor/executor.h"
 #include "executor/spawner_internal.h"
 #include "os/clock.h"
 #include "os/held.h"

@@ -15,7 +15,6 @@
  * (the driver must not wait for us), reap, remove the scratch root, exit.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>

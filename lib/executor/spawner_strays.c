@@ -18,7 +18,6 @@
  * children where the kernel has one (CONFIG_PROC_CHILDREN, as in Debian), else all of
  * /proc.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

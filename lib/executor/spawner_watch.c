@@ -19,8 +19,6 @@
  * passes in a row find nothing, since a process may start another one behind the
  * reader's back.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -35,7 +33,6 @@
 #include "executor/spawner_internal.h"
 #include "os/clock.h"
 #include "os/process.h"
-#include "os/tree.h"
 
 #define PING_NS (1000 * TRP_MS)
 enum { STOPPED_MS = 3000, HANGS_MS = 10000 };

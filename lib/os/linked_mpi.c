@@ -6,7 +6,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

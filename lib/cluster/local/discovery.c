@@ -6,7 +6,6 @@
  * Teardown: an executor that goes stops its scripts and forgets this; what is left here
  * is freed when the work has come back to the loop.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
  */
 #include "cluster/local/machine.h"
 
-#include <errno.h>
 #include <hwloc.h>
 #include <stdbool.h>
 #include <stdio.h>

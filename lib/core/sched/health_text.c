@@ -1,7 +1,6 @@
 /*
  * Options of exclusion and what people are told about it.
  */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "core/base/ids.h"

@@ -13,7 +13,6 @@
 
 #include "core/base/heap.h"
 #include "core/base/rare.h"
-#include "core/base/time.h"
 
 struct trp_speculation {
     struct trp_heap low,

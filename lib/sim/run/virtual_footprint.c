@@ -2,7 +2,6 @@
  * What executors and ranks of gangs need of a node (core/profile/footprint.h), by
  * dimensions: cores, memory, and each device that the cluster knows.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/profile/footprint.h"

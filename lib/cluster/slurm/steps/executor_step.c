@@ -6,7 +6,6 @@
  * it was given, the driver answers "go" and tells `granted`; it says "ended", and srun
  * goes. What srun itself says (a refusal, Out Of Memory) is kept for the last words.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +18,6 @@
 #include "cluster/executor_entry.h"
 #include "cluster/mpirun.h"
 #include "cluster/slurm/jobs/additional.h"
-#include "cluster/slurm/jobs/node_watch.h"
 #include "cluster/slurm/jobs/tidy.h"
 #include "cluster/slurm/steps/executor_state.h"
 #include "cluster/slurm/steps/ghosts.h"

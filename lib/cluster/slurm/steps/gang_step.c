@@ -10,13 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "cluster/slurm/helper/mpi_types.h"
 #include "cluster/slurm/jobs/additional.h"
 #include "cluster/slurm/jobs/node_watch.h"
-#include "cluster/slurm/jobs/tidy.h"
 #include "cluster/slurm/steps/executor_state.h"
 #include "cluster/slurm/steps/ghosts.h"
 #include "executor/spawner.h"

@@ -11,11 +11,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "cluster/slurm/jobs/additional.h"
-#include "cluster/slurm/jobs/node_watch.h"
-#include "cluster/slurm/jobs/tidy.h"
 #include "cluster/slurm/steps/executor_state.h"
-#include "cluster/slurm/steps/ghosts.h"
 #include "executor/srun_refusal.h"
 
 static bool says(const struct trp_slurm_executor *e, const char *const *patterns)

@@ -15,9 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "cluster/slurm/jobs/additional.h"
 #include "cluster/slurm/jobs/node_watch.h"
-#include "cluster/slurm/jobs/tidy.h"
 #include "cluster/slurm/steps/executor_state.h"
 #include "cluster/slurm/steps/ghosts.h"
 

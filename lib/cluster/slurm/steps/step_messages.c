@@ -8,7 +8,6 @@
  * no variable is counted from 0, or has the addresses that its discovery script has
  * said and no other executor on that host has.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +16,8 @@
 
 #include "cluster/slurm/jobs/additional.h"
 #include "cluster/slurm/jobs/node_watch.h"
-#include "cluster/slurm/jobs/tidy.h"
 #include "cluster/slurm/steps/executor_state.h"
-#include "cluster/slurm/steps/ghosts.h"
 #include "cluster/slurm/steps/step.h"
-#include "executor/spawner.h"
 #include "executor/srun_refusal.h"
 #include "os/log_tail.h"
 
