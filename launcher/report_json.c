@@ -6,11 +6,6 @@
 #include "report.h"
 #include "see_logs.h"
 
-static const char *profile_of(const struct trp_statistics *s, trp_profile_id id)
-{
-    return id.n < s->nshapes && s->shapes[id.n].known ? s->shapes[id.n].name : NULL;
-}
-
 static json_t *seconds(const struct trp_statistics *s, const struct trp_seconds *v)
 {
     static const struct trp_seconds none;
@@ -50,7 +45,7 @@ static json_t *stage(const struct trp_statistics *s,
         "{s:I, s:s?, s:s?, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f, "
         "s:f, s:o}",
         "id", (json_int_t)st->stage.n, "name", st->name, "profile",
-        profile_of(s, st->profile), "outcome",
+        trp_statistics_profile_name(s, st->profile), "outcome",
         st->outcome == TRP_OUTCOME_RUNNING && !submitted
             ? "not run"
             : trp_outcome_name(st->outcome),
@@ -152,11 +147,6 @@ static json_t *jobs(const struct trp_run_record *r)
     return list;
 }
 
-static const char *stage_name(const struct trp_statistics *s, trp_stage_id id)
-{
-    return id.n < s->nstages && s->stages[id.n] ? s->stages[id.n]->name : NULL;
-}
-
 /* Tasks that failed for good, or were skipped. */
 static json_t *given_up(const struct trp_run_record *r, bool skipped)
 {
@@ -167,11 +157,12 @@ static json_t *given_up(const struct trp_run_record *r, bool skipped)
         if ((t->parent.n != TRP_NONE) != skipped)
             continue;
         o = json_pack("{s:s?, s:I, s:s?}", "stage",
-                      stage_name(&r->statistics, t->stage), "task", (json_int_t)t->task,
-                      "item", t->item);
+                      trp_statistics_stage_name(&r->statistics, t->stage), "task",
+                      (json_int_t)t->task, "item", t->item);
         if (skipped) {
-            json_object_set_new(o, "after",
-                                json_pack("s?", stage_name(&r->statistics, t->parent)));
+            json_object_set_new(
+                o, "after",
+                json_pack("s?", trp_statistics_stage_name(&r->statistics, t->parent)));
         } else {
             json_object_set_new(o, "failures", json_integer(t->failures));
             json_object_set_new(o, "reason", json_pack("s?", t->reason));

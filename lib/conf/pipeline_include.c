@@ -19,11 +19,6 @@ struct including {
     uint32_t depth, count;
 };
 
-static bool is_key(const struct trp_yaml_node *key, const char *name)
-{
-    return key->kind == TRP_YAML_SCALAR && !strcmp(key->text, name);
-}
-
 /* NAME beside the including file, kept. */
 static char *beside(trp_yaml *y, const char *file, const char *name)
 {
@@ -45,7 +40,7 @@ static void string_behind(struct including *g, struct trp_yaml_node *key)
     struct trp_yaml_node *last = NULL, *value = key->next;
     for (struct trp_yaml_node *at = g->root->first; at; at = at->next->next) {
         last = at->next;
-        if (!is_key(at, key->text))
+        if (!trp_yaml_is_key(at, key->text))
             continue;
         struct trp_yaml_node *own = at->next;
         if (own->kind != value->kind || value->kind == TRP_YAML_SCALAR) {
@@ -79,15 +74,15 @@ static void take_root(struct including *g, struct trp_yaml_node *root)
     for (struct trp_yaml_node *key = root->first, *next; key; key = next) {
         bool known = false;
         next = key->next->next;
-        if (is_key(key, "include"))
+        if (trp_yaml_is_key(key, "include"))
             list = key->next;
-        if (is_key(key, "troupe"))
+        if (trp_yaml_is_key(key, "troupe"))
             version = key->next;
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-            known = known || is_key(key, keys[i]);
+            known = known || trp_yaml_is_key(key, keys[i]);
         if (known)
             string_behind(g, key);
-        else if (!is_key(key, "include") && !is_key(key, "troupe"))
+        else if (!trp_yaml_is_key(key, "include") && !trp_yaml_is_key(key, "troupe"))
             trp_yaml_wrong(
                 g->y, key->mark,
                 "\"%s\" in an included file; it has troupe, include, params, "
@@ -198,7 +193,7 @@ void trp_pipeline_include(trp_yaml *y, const char *file,
     if (!g.root || g.root->kind != TRP_YAML_MAPPING)
         return;
     for (const struct trp_yaml_node *key = g.root->first; key; key = key->next->next)
-        if (is_key(key, "include"))
+        if (trp_yaml_is_key(key, "include"))
             list = key->next;
     if (list)
         include_of(&g, list);

@@ -331,17 +331,12 @@ static void walk(struct values *v, struct trp_yaml_node *node)
         walk(v, key ? (at = at->next) : at);
 }
 
-static bool is_key(const struct trp_yaml_node *key, const char *name)
-{
-    return key->kind == TRP_YAML_SCALAR && !strcmp(key->text, name);
-}
-
 static bool is_of_task(const struct trp_yaml_node *key)
 {
     static const char *const keys[] = {"argv",   "env",     "cwd",
                                        "inputs", "outputs", "prefer"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (is_key(key, keys[i]))
+        if (trp_yaml_is_key(key, keys[i]))
             return true;
     return false;
 }
@@ -351,7 +346,7 @@ static struct trp_yaml_node *find_value(struct trp_yaml_node *root, const char *
     if (root->kind != TRP_YAML_MAPPING)
         return NULL;
     for (struct trp_yaml_node *key = root->first; key; key = key->next->next)
-        if (is_key(key, name))
+        if (trp_yaml_is_key(key, name))
             return key->next;
     return NULL;
 }
@@ -381,10 +376,10 @@ static void walk_stage(struct values *v, struct trp_yaml_node *stage,
     if (foreach)
         look_at_foreach(v, foreach);
     for (struct trp_yaml_node *key = stage->first; key; key = key->next->next) {
-        if (is_key(key, "run") || is_key(key, "prelude"))
+        if (trp_yaml_is_key(key, "run") || trp_yaml_is_key(key, "prelude"))
             continue;
         v->of_task = is_of_task(key);
-        v->is_output = is_key(key, "outputs");
+        v->is_output = trp_yaml_is_key(key, "outputs");
         walk(v, key->next);
     }
     v->of_task = v->is_output = false;
@@ -405,7 +400,7 @@ static void resolve_params(struct values *v, struct trp_yaml_node *params,
     for (struct trp_yaml_node *key = params->first; key; key = key->next->next) {
         bool given = false;
         for (uint32_t i = 0; i < in->nparams; i++)
-            given = given || is_key(key, in->params[i].key);
+            given = given || trp_yaml_is_key(key, in->params[i].key);
         if (!given && key->next->kind == TRP_YAML_SCALAR)
             resolve(v, key->next);
         v->above += key->kind == TRP_YAML_SCALAR;
@@ -430,9 +425,9 @@ void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in,
     }
     v.above = v.nparams;
     for (struct trp_yaml_node *key = root->first; key; key = key->next->next) {
-        if (is_key(key, "params") || is_key(key, "include"))
+        if (trp_yaml_is_key(key, "params") || trp_yaml_is_key(key, "include"))
             continue;
-        if (!is_key(key, "stages") || key->next->kind != TRP_YAML_LIST) {
+        if (!trp_yaml_is_key(key, "stages") || key->next->kind != TRP_YAML_LIST) {
             walk(&v, key->next);
             continue;
         }

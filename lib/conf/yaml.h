@@ -158,6 +158,7 @@ void trp_yaml_into_time(trp_yaml *y, const struct trp_yaml_key *key,
  * key is unknown; what is missing is then not told, for it may be the misspelt one. */
 bool trp_yaml_mapping(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
                       const struct trp_yaml_key *keys, size_t nkeys, void *context);
+bool trp_yaml_is_key(const struct trp_yaml_node *key, const char *name);
 /* Is it a mapping (list)? Tells when not. */
 bool trp_yaml_is_mapping(trp_yaml *y, const struct trp_yaml_node *node,
                          const char *what);

@@ -34,6 +34,11 @@ static bool is_kind(trp_yaml *y, const struct trp_yaml_node *node,
     return false;
 }
 
+bool trp_yaml_is_key(const struct trp_yaml_node *key, const char *name)
+{
+    return key->kind == TRP_YAML_SCALAR && !strcmp(key->text, name);
+}
+
 bool trp_yaml_is_mapping(trp_yaml *y, const struct trp_yaml_node *node,
                          const char *what)
 {

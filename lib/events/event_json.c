@@ -324,12 +324,6 @@ void trp_line_stage_submitted(struct trp_buf *b, const struct trp_event_stage *s
     TRP_JSON(b, "}}\n");
 }
 
-static const char *name_of(const struct trp_statistics *run, trp_stage_id stage)
-{
-    return stage.n < run->nstages && run->stages[stage.n] ? run->stages[stage.n]->name
-                                                          : NULL;
-}
-
 void trp_line_task_given_up(struct trp_buf *b, const struct trp_statistics *run,
                             const struct trp_event_given_up *t, int64_t at)
 {
@@ -339,7 +333,7 @@ void trp_line_task_given_up(struct trp_buf *b, const struct trp_statistics *run,
     TRP_JSON(b, "\",\"Stage ID\":");
     trp_json_int(b, t->stage.n);
     TRP_JSON(b, ",\"Stage Name\":");
-    trp_json_text(b, name_of(run, t->stage));
+    trp_json_text(b, trp_statistics_stage_name(run, t->stage));
     TRP_JSON(b, ",\"Task Index\":");
     trp_json_int(b, t->task);
     if (t->item) {
@@ -350,7 +344,7 @@ void trp_line_task_given_up(struct trp_buf *b, const struct trp_statistics *run,
         TRP_JSON(b, ",\"Parent Stage ID\":");
         trp_json_int(b, t->parent.n);
         TRP_JSON(b, ",\"Parent Stage Name\":");
-        trp_json_text(b, name_of(run, t->parent));
+        trp_json_text(b, trp_statistics_stage_name(run, t->parent));
     } else {
         TRP_JSON(b, ",\"Failures\":");
         trp_json_int(b, t->failures);

@@ -101,12 +101,6 @@ void trp_status_end(struct trp_buf *b)
 
 /* ---- from statistics ---- */
 
-static const char *profile_of(const struct trp_statistics *all, trp_profile_id id)
-{
-    return id.n < all->nshapes && all->shapes[id.n].known ? all->shapes[id.n].name
-                                                          : NULL;
-}
-
 static const char *state_of(const struct trp_stage_statistics *s)
 {
     if (s->outcome != TRP_OUTCOME_RUNNING)
@@ -122,7 +116,8 @@ struct trp_status_stage trp_status_of(const struct trp_statistics *all,
         done = s->ntasks - s->given_up - s->skipped;
     return (struct trp_status_stage){.name = s->name,
                                      .id = s->stage.n,
-                                     .profile = profile_of(all, s->profile),
+                                     .profile =
+                                         trp_statistics_profile_name(all, s->profile),
                                      .state = state_of(s),
                                      .tasks = s->ntasks,
                                      .done = (uint32_t)done,

@@ -38,6 +38,17 @@ struct trp_stage_statistics *trp_statistics_stage(struct trp_statistics *s,
     return new;
 }
 
+const char *trp_statistics_stage_name(const struct trp_statistics *s, trp_stage_id id)
+{
+    return id.n < s->nstages && s->stages[id.n] ? s->stages[id.n]->name : NULL;
+}
+
+const char *trp_statistics_profile_name(const struct trp_statistics *s,
+                                        trp_profile_id id)
+{
+    return id.n < s->nshapes && s->shapes[id.n].known ? s->shapes[id.n].name : NULL;
+}
+
 int trp_statistics_describe(struct trp_statistics *s,
                             const struct trp_event_stage *info)
 {

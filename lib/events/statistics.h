@@ -143,6 +143,10 @@ struct trp_stage_statistics *trp_statistics_stage(struct trp_statistics *s,
 /* The same with all that `info` says; 0 or TRP_ENOMEM. */
 int trp_statistics_describe(struct trp_statistics *s,
                             const struct trp_event_stage *info);
+/* NULL: not known. */
+const char *trp_statistics_stage_name(const struct trp_statistics *s, trp_stage_id id);
+const char *trp_statistics_profile_name(const struct trp_statistics *s,
+                                        trp_profile_id id);
 /* The profile's shape is known from here on; NULL: out of memory. */
 const struct trp_shape *trp_statistics_shape(struct trp_statistics *s,
                                              const struct trp_resource_profile *p);

@@ -151,11 +151,11 @@ static const char *end_word(const struct table *t, const struct trp_stage_statis
 /* All but the name. */
 static void numbers(struct table *t, const struct trp_summary_row *r)
 {
-    const struct trp_stage_statistics *s = r->first;
+    const char *profile = trp_statistics_profile_name(t->s, r->first->profile);
     if (!r->same_profile)
         snprintf(t->cell[PROFILE], CELL, "several");
-    else if (s->profile.n < t->s->nshapes && t->s->shapes[s->profile.n].known)
-        name_text(t->s->shapes[s->profile.n].name, t->cell[PROFILE]);
+    else if (profile)
+        name_text(profile, t->cell[PROFILE]);
     count_text(r->tasks, t->cell[TASKS]);
     count_text(r->attempts, t->cell[ATTEMPTS]);
     count_text(r->failures, t->cell[FAILED]);

@@ -27,15 +27,11 @@
  * failure; the stage requests executors when it is ready. Rejected: releasing what came
  * much too early, to request it again later. Waits vary, and the next one may be long.
  */
+#include "core/base/time.h"
 #include "core/engine_state.h"
 
 #define LOOK_LEAST_NS INT64_C(100000000)
 #define UNKNOWN_LEAST_NS INT64_C(500000000)
-
-static int64_t later(int64_t now, int64_t by)
-{
-    return by < INT64_MAX - now ? now + by : INT64_MAX;
-}
 
 /* ---- how much longer ---- */
 
@@ -74,7 +70,7 @@ static int64_t lead_of(const struct trp_engine *e, const struct trp_stage *s,
 {
     if (mode_of(e, s) == TRP_LOOK_AHEAD_TIME)
         return s->look_ahead ? s->look_ahead_ns : e->config.look_ahead_ns;
-    return later(e->start_ns, c->wait_ns);
+    return trp_time_after(e->start_ns, c->wait_ns);
 }
 
 /* Live executors that may serve the class when the parents are through. */
@@ -242,16 +238,16 @@ static int64_t consider(struct trp_engine *e, struct trp_stage *s, struct trp_cl
         int64_t lead = lead_of(e, s, c);
         if (left <= lead && !is_had_soon(e, s, c)) {
             a->n = n;
-            a->expect = later(e->now, left);
-            a->most =
-                later(later(e->now, lead), later(lead, e->config.idle_timeout_ns));
+            a->expect = trp_time_after(e->now, left);
+            a->most = trp_time_after(trp_time_after(e->now, lead),
+                                     trp_time_after(lead, e->config.idle_timeout_ns));
             c->ahead += n;
             e->any_dirty = true;
-            return later(a->expect, e->config.idle_timeout_ns);
+            return trp_time_after(a->expect, e->config.idle_timeout_ns);
         }
         pause = left > lead ? (left - lead) / 2 : pause;
     }
-    return later(e->now, pause > LOOK_LEAST_NS ? pause : LOOK_LEAST_NS);
+    return trp_time_after(e->now, pause > LOOK_LEAST_NS ? pause : LOOK_LEAST_NS);
 }
 
 /* The same for one whose executors are requested. */
@@ -261,19 +257,20 @@ static int64_t reconsider(struct trp_engine *e, struct trp_stage *s,
     struct trp_stage_ahead *a = &s->ahead;
     int64_t idle = e->config.idle_timeout_ns;
     idle = idle > LOOK_LEAST_NS ? idle : LOOK_LEAST_NS;
-    if (e->now >= a->most || e->now >= later(a->expect, idle)) {
+    if (e->now >= a->most || e->now >= trp_time_after(a->expect, idle)) {
         int64_t left = left_before(e, s);
         bool soon = left != TRP_LEFT_UNKNOWN && left <= lead_of(e, s, c);
         if (!any_came(e, c)) {
-            a->most = later(e->now, idle);
+            a->most = trp_time_after(e->now, idle);
         } else if (!soon || e->now >= a->most) {
             withdraw_requests(e, s, false);
             a->given_up = true;
             return INT64_MAX;
         }
-        a->expect = later(e->now, soon ? left : 0);
+        a->expect = trp_time_after(e->now, soon ? left : 0);
     }
-    return a->most < later(a->expect, idle) ? a->most : later(a->expect, idle);
+    return a->most < trp_time_after(a->expect, idle) ? a->most
+                                                     : trp_time_after(a->expect, idle);
 }
 
 void trp_ahead_look_soon(struct trp_engine *e)

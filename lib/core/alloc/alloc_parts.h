@@ -75,6 +75,8 @@ bool trp_wanted_may_serve(const struct trp_engine *e, trp_profile_id shape,
                           const struct trp_class *c);
 /* How many it should have, live or requested. */
 uint32_t trp_wanted_executors(const struct trp_engine *e, const struct trp_class *c);
+/* How many it has beyond that. */
+uint32_t trp_wanted_surplus(const struct trp_engine *e, const struct trp_class *c);
 /* An idle executor, or a request, goes. */
 void trp_wanted_release(struct trp_engine *e, struct trp_executor *x);
 

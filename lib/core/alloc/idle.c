@@ -8,6 +8,7 @@
  * move forward only when data is dropped.
  */
 #include "core/alloc/idle.h"
+#include "core/base/time.h"
 
 #include <string.h>
 #include <utlist.h>
@@ -63,7 +64,7 @@ int64_t trp_idle_deadline(const trp_idle *m, const struct trp_idle_item *x)
         timeout = later(timeout, m->config.cached_ns);
     if (x->shuffles.n)
         timeout = later(timeout, m->config.shuffle_ns);
-    return x->since > INT64_MAX - timeout ? INT64_MAX : x->since + timeout;
+    return trp_time_after(x->since, timeout);
 }
 
 /* When it may be taken for expired. */

@@ -22,6 +22,7 @@
  * that may start a job keeps that right. Requests are judged when they are made, when
  * 1, 2, 4, … tasks have ended, and by timer.
  */
+#include "core/base/time.h"
 #include "core/engine_state.h"
 
 #define LOOK_LEAST_NS INT64_C(100000000)
@@ -30,11 +31,6 @@
 #define ALL UINT32_MAX
 
 enum { STARTS = 2, FIRST_START = 9 };
-
-static int64_t later(int64_t now, int64_t by)
-{
-    return by < INT64_MAX - now ? now + by : INT64_MAX;
-}
 
 static int64_t longer(int64_t a, int64_t b)
 {
@@ -121,8 +117,8 @@ static int64_t unknown_until(const struct trp_engine *e, const struct trp_class 
     int64_t backlog = e->config.backlog_timeout_ns;
     int64_t start = e->start_ns ? STARTS * e->start_ns : FIRST_START * backlog;
     if (p->oldest_ns >= 0)
-        return later(e->now, backlog - p->oldest_ns);
-    return later(later(c->waits_since, backlog), start);
+        return trp_time_after(e->now, backlog - p->oldest_ns);
+    return trp_time_after(trp_time_after(c->waits_since, backlog), start);
 }
 
 static bool is_stuck(const struct trp_engine *e, const struct trp_class *c)
@@ -138,19 +134,20 @@ static uint32_t worth(struct trp_engine *e, struct trp_class *c)
 {
     uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
     int64_t backlog = e->config.backlog_timeout_ns;
-    int64_t lead = later(e->start_ns, c->wait_ns);
+    int64_t lead = trp_time_after(e->start_ns, c->wait_ns);
     int64_t use = longer(e->start_ns, USE_LEAST_NS);
     const struct prospect p = look_forward(e, c, lead, use);
     c->patience_due =
-        later(e->now, longer(longer(p.left_ns, backlog) / 2, LOOK_LEAST_NS));
+        trp_time_after(e->now, longer(longer(p.left_ns, backlog) / 2, LOOK_LEAST_NS));
     if (is_stuck(e, c))
         return ALL;
     if (!p.pending)
         return 0;
     if (!p.known) {
-        int64_t until = unknown_until(e, c, &p), soon = later(e->now, backlog / 4);
+        int64_t until = unknown_until(e, c, &p),
+                soon = trp_time_after(e->now, backlog / 4);
         c->patience_due =
-            longer(until < soon ? until : soon, later(e->now, LOOK_LEAST_NS));
+            longer(until < soon ? until : soon, trp_time_after(e->now, LOOK_LEAST_NS));
         return e->now >= until ? ALL : 0;
     }
     uint32_t need = trp_demand_work(e, c), have = c->live + c->nmay;
@@ -187,7 +184,7 @@ static void check_class(struct trp_engine *e, struct trp_class *c)
     }
     if (c->waits_since == INT64_MAX) {
         c->waits_since = e->now;
-        c->patience_due = later(e->now, e->config.backlog_timeout_ns);
+        c->patience_due = trp_time_after(e->now, e->config.backlog_timeout_ns);
     }
     allow(e, c, at_once(e, c));
     c->lost = 0;

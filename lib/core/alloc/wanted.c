@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "core/alloc/outlook.h"
+#include "core/base/time.h"
 #include "core/engine_state.h"
 
 /* Who has room is granted it much sooner. */
@@ -91,7 +92,7 @@ bool trp_wanted_may_serve(const struct trp_engine *e, trp_profile_id shape,
     return e->config.reuse == TRP_REUSE_FIT && trp_profile_covers(have, want);
 }
 
-static uint32_t surplus_of(const struct trp_engine *e, const struct trp_class *c)
+uint32_t trp_wanted_surplus(const struct trp_engine *e, const struct trp_class *c)
 {
     uint32_t want = trp_wanted_executors(e, c), have = c->live + c->requested;
     return have > want ? have - want : 0;
@@ -106,7 +107,7 @@ static uint32_t take_over(struct trp_engine *e, struct trp_class *c, uint32_t ne
         struct trp_class *from = e->classes[i];
         if (!from || from == c || !from->idle || e->config.reuse == TRP_REUSE_NEVER)
             continue;
-        uint32_t surplus = surplus_of(e, from);
+        uint32_t surplus = trp_wanted_surplus(e, from);
         for (uint32_t k = 0; k < e->nexecutors && surplus && taken < need; k++) {
             struct trp_executor *x = e->executors[k];
             if (!x || x->class != from->profile.n || !x->free_next ||
@@ -420,7 +421,7 @@ static int64_t give_back_at(const struct trp_engine *e, const struct trp_executo
         return INT64_MAX;
     if (!waits && x->idle.cached && e->config.idle_timeout_ns > wait)
         wait = e->config.idle_timeout_ns;
-    return x->idle.since > INT64_MAX - wait ? INT64_MAX : x->idle.since + wait;
+    return trp_time_after(x->idle.since, wait);
 }
 
 static void withdraw_waiting(struct trp_engine *e, const struct trp_class *c)
@@ -460,7 +461,7 @@ static void give_back(struct trp_engine *e)
 
 static void shrink(struct trp_engine *e, struct trp_class *c)
 {
-    uint32_t surplus = surplus_of(e, c);
+    uint32_t surplus = trp_wanted_surplus(e, c);
     c->set_ended &= surplus > 0;
     if (e->draining)
         withdraw(e, c, c->requested);

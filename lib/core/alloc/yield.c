@@ -62,12 +62,6 @@ bool trp_yield_shares(struct trp_engine *e)
 
 /* ---- who yields ---- */
 
-static uint32_t above_share(const struct trp_engine *e, const struct trp_class *c)
-{
-    uint32_t want = trp_wanted_executors(e, c), have = c->live + c->requested;
-    return have > want ? have - want : 0;
-}
-
 static bool is_blocked(const struct trp_engine *e, const struct trp_class *c)
 {
     uint32_t work = trp_demand_work(e, c), have = c->live + c->requested;
@@ -134,7 +128,7 @@ void trp_yield_ask(struct trp_engine *e)
     }
     for (uint32_t i = 0; i < e->nclasses; i++) {
         struct trp_class *c = e->classes[i];
-        uint32_t n = c && blocked ? above_share(e, c) : 0;
+        uint32_t n = c && blocked ? trp_wanted_surplus(e, c) : 0;
         if (c && c->yielding != n)
             set_yielding(e, c, n);
     }

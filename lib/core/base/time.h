@@ -15,4 +15,10 @@ static inline int64_t trp_ms(int64_t ns)
     return ns / TRP_MS;
 }
 
+/* So long after that, which is from 0; INT64_MAX: never. */
+static inline int64_t trp_time_after(int64_t at, int64_t by)
+{
+    return by > INT64_MAX - at ? INT64_MAX : at + by;
+}
+
 #endif

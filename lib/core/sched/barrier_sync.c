@@ -11,6 +11,7 @@
  * present one as mixed.
  */
 #include "core/sched/barrier_sync.h"
+#include "core/base/time.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -209,11 +210,6 @@ static void complete_sync(trp_barrier_sync *b, struct sync *s, uint64_t *who,
     ret_answer->nmessages = s->ntasks;
 }
 
-static int64_t later(int64_t now_ns, int64_t by_ns)
-{
-    return now_ns > INT64_MAX - by_ns ? INT64_MAX : now_ns + by_ns;
-}
-
 /* Takes a call in that belongs to the present sync. */
 static int take_call(trp_barrier_sync *b, int64_t now_ns, struct sync *s,
                      const struct trp_sync_call *call,
@@ -235,7 +231,7 @@ static int take_call(trp_barrier_sync *b, int64_t now_ns, struct sync *s,
         memcpy(data, call->message.data, size);
     if (!s->ncalled++) {
         s->kind = call->kind;
-        s->due_ns = later(now_ns, b->timeout_ns);
+        s->due_ns = trp_time_after(now_ns, b->timeout_ns);
     }
     s->slots[call->partition] = (struct slot){
         true, call->who, {data, size}

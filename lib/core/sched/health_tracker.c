@@ -14,6 +14,7 @@
 #define HASH_FUNCTION(key, size, hash) ((hash) = hash_of(key))
 #include "core/base/array.h"
 #include "core/base/ids.h"
+#include "core/base/time.h"
 #include "core/sched/health_record.h"
 
 static inline unsigned hash_of(const uint32_t *number)
@@ -136,8 +137,7 @@ void trp_health_tracker_free(trp_health_tracker *t)
 
 static int64_t expiry_of(const trp_health_tracker *t, int64_t since_ns)
 {
-    int64_t timeout = t->config.timeout_ns;
-    return since_ns > INT64_MAX - timeout ? INT64_MAX : since_ns + timeout;
+    return trp_time_after(since_ns, t->config.timeout_ns);
 }
 
 static void no_news(trp_health_tracker *t)

@@ -27,6 +27,7 @@
  */
 #include <string.h>
 
+#include "core/base/time.h"
 #include "core/engine_state.h"
 
 /* May tasks of `s` run there at all? */
@@ -84,7 +85,7 @@ TRP_RARE bool trp_keep(struct trp_engine *e, struct trp_task_set *s)
     bool over = passed && (e->sched_alone || c->keep_over);
     /* When it passed and nothing was free then, it begins with what is now. */
     if (!s->keep_until || over || (passed && c->keep_for != s))
-        s->keep_until = time < INT64_MAX - e->now ? e->now + time : INT64_MAX;
+        s->keep_until = trp_time_after(e->now, time);
     c->keep_for = s;
     c->keep_due = s->keep_until;
     if (c->keep_due < e->keep_due)

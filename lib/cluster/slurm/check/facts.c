@@ -22,7 +22,7 @@ struct asking {
     char rack[TRP_SLURM_NAME]; /* the last one told */
 };
 
-static const char *arena_copy(struct trp_slurm_facts *f, const char *text)
+const char *trp_slurm_facts_text(struct trp_slurm_facts *f, const char *text)
 {
     return trp_conf_arena_text(&f->arena, text, strlen(text));
 }
@@ -49,7 +49,7 @@ static bool take_conf(struct trp_slurm_facts *f, const struct trp_slurm_line *l)
     f->memory_is_handed_out = trp_slurm_line_number(l, "memory");
     f->ram = f->devices = "";
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        *texts[i].to = arena_copy(f, trp_slurm_line_text(l, texts[i].key));
+        *texts[i].to = trp_slurm_facts_text(f, trp_slurm_line_text(l, texts[i].key));
         if (!*texts[i].to)
             return false;
     }
@@ -63,7 +63,7 @@ static bool take_cgroup(struct trp_slurm_facts *f, const struct trp_slurm_line *
                       : strcmp(key, "ConstrainDevices") == 0 ? &f->devices
                                                              : NULL;
     if (to)
-        *to = arena_copy(f, trp_slurm_line_text(l, "value"));
+        *to = trp_slurm_facts_text(f, trp_slurm_line_text(l, "value"));
     return !to || *to;
 }
 
@@ -72,7 +72,7 @@ static bool take_licence(struct trp_slurm_facts *f, const struct trp_slurm_line 
     if (!TRP_ARRAY_GROW(f->licences, f->nlicences, f->licences_cap))
         return false;
     struct trp_slurm_licence *v = &f->licences[f->nlicences];
-    v->name = arena_copy(f, trp_slurm_line_text(l, "name"));
+    v->name = trp_slurm_facts_text(f, trp_slurm_line_text(l, "name"));
     v->total = (uint32_t)trp_slurm_line_number(l, "total");
     f->nlicences += v->name != NULL;
     return v->name;
@@ -139,7 +139,7 @@ static void look_at(struct trp_slurm_facts *f, struct trp_slurm_file *file,
     if (access(path, R_OK) == 0)
         return;
     file->seen = errno == ENOENT ? TRP_SLURM_MISSING : TRP_SLURM_UNSEEN;
-    file->why = arena_copy(f, strerror(errno));
+    file->why = trp_slurm_facts_text(f, strerror(errno));
 }
 
 /* Where Slurm would take it from: the first folder of PluginDir that has it. */

@@ -88,6 +88,8 @@ int trp_slurm_facts_scratch(struct trp_slurm_facts *f, const char *path,
                             trp_error *err);
 void trp_slurm_facts_free(struct trp_slurm_facts *f);
 
+/* A copy that lives as long as they do. */
+const char *trp_slurm_facts_text(struct trp_slurm_facts *f, const char *text);
 /* facts_plugin.c: the line of plugstack.conf `path` that names our plugin, by Slurm's
  * rules: comments, include with patterns. */
 void trp_slurm_facts_plugstack(struct trp_slurm_facts *f, const char *path);

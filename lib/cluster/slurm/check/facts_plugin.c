@@ -21,11 +21,6 @@ enum { LINE = 4096, DEPTH = 8 };
 
 /* ---- plugstack.conf ---- */
 
-static const char *arena_copy(struct trp_slurm_facts *f, const char *text)
-{
-    return trp_conf_arena_text(&f->arena, text, strlen(text));
-}
-
 static void take_line(struct trp_slurm_facts *f, const char *path, unsigned number,
                       const char *kind, const char *plugin, char **rest)
 {
@@ -36,14 +31,15 @@ static void take_line(struct trp_slurm_facts *f, const char *path, unsigned numb
         p->line.seen == TRP_SLURM_THERE)
         return;
     snprintf(where, sizeof where, "%s:%u", path, number);
-    p->line = (struct trp_slurm_file){TRP_SLURM_THERE, arena_copy(f, where), ""};
+    p->line =
+        (struct trp_slurm_file){TRP_SLURM_THERE, trp_slurm_facts_text(f, where), ""};
     p->required = strcmp(kind, "required") == 0;
-    p->file.path = arena_copy(f, plugin);
+    p->file.path = trp_slurm_facts_text(f, plugin);
     for (char *word; (word = strtok_r(NULL, " \t\n", rest));) {
         if (strncmp(word, "site=", 5) == 0)
-            p->site = arena_copy(f, word + 5);
+            p->site = trp_slurm_facts_text(f, word + 5);
         else if (strncmp(word, "shapes=", 7) == 0)
-            p->shapes.path = arena_copy(f, word + 7);
+            p->shapes.path = trp_slurm_facts_text(f, word + 7);
     }
 }
 
@@ -72,8 +68,9 @@ static void read_stack(struct trp_slurm_facts *f, const char *path, int depth)
     FILE *in = fopen(path, "re");
     if (!in) {
         if (line->seen == TRP_SLURM_MISSING && errno != ENOENT)
-            *line = (struct trp_slurm_file){TRP_SLURM_UNSEEN, arena_copy(f, path),
-                                            arena_copy(f, strerror(errno))};
+            *line =
+                (struct trp_slurm_file){TRP_SLURM_UNSEEN, trp_slurm_facts_text(f, path),
+                                        trp_slurm_facts_text(f, strerror(errno))};
         return;
     }
     for (unsigned number = 1; fgets(text, sizeof text, in); number++) {
