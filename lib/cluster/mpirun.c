@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "os/processes.h"
+#include "os/quick_hwloc.h"
 
 #define FOLDER_ENTRY TRP_MPI_FOLDER "="
 
@@ -151,7 +152,11 @@ char **trp_mpirun_environ(char *const *from, const char *folder,
     if (folder) {
         trp_argv_add(&a, "OMPI_MCA_orte_tmpdir_base=%s", folder);
         trp_argv_add(&a, FOLDER_ENTRY "%s", folder);
+        trp_argv_add(&a, TRP_QUICK_HWLOC_MARK "=1");
     }
+    for (int i = 0; folder && i < TRP_QUICK_HWLOC; i++)
+        if (!getenv(trp_quick_hwloc[i][0]))
+            trp_argv_add(&a, "%s=%s", trp_quick_hwloc[i][0], trp_quick_hwloc[i][1]);
     if (geteuid() == 0) {
         trp_argv_add(&a, "OMPI_ALLOW_RUN_AS_ROOT=1");
         trp_argv_add(&a, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1");

@@ -50,7 +50,8 @@ void trp_mpirun_kill_program(pid_t pid, bool by_mpirun);
  * TROUPE_CONTROL, TROUPE_DRIVER, TROUPE_RUN_ID, TROUPE_EXECUTOR and TROUPE_MPI_TMP,
  * plus `more`
  * ("K=V", a NULL at the end), plus what Open MPI needs: its folder (`folder`, may be
- * NULL) and, for root, the permission to run. Freed like the above. */
+ * NULL), with which comes a quick hwloc (os/quick_hwloc.h), and, for root, the permission
+ * to run. Freed like the above. */
 char **trp_mpirun_environ(char *const *environ, const char *folder,
                           const char *const *more);
 

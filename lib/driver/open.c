@@ -19,6 +19,7 @@
 #include "events/run_folder.h"
 #include "executor/executor.h"
 #include "os/held.h"
+#include "os/quick_hwloc.h"
 
 static int open_elastic(const struct trp_run_spec *spec, const trp_options *options,
                         const struct trp_site *site, trp_profiles *profiles,
@@ -111,6 +112,7 @@ int trp_driver_hold(const char *run_dir, trp_error *err)
                              "TROUPE_RUN_ID is not set: only troupe starts drivers");
     int rc = trp_held_folder(run_dir, id, err);
     unsetenv("TROUPE_RUN_ID");
+    trp_quick_hwloc_forget();
     return rc;
 }
 

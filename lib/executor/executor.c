@@ -32,6 +32,7 @@
 #include "os/clock.h"
 #include "os/held.h"
 #include "os/private_folder.h"
+#include "os/quick_hwloc.h"
 #include "os/title.h"
 
 enum { SLOTS_MAX = 4096, FLUSH_MS = 100, FUNCTION_GRACE_MS = 500 };
@@ -266,6 +267,7 @@ int trp_executor_secret(const struct trp_executor_shape *shape, uint8_t *ret,
 /* Tasks must not find in their environment what this executor was started with. */
 static void clear_environment(void)
 {
+    trp_quick_hwloc_forget();
     for (size_t i = 0; environ && environ[i];) {
         char name[128];
         size_t n = strcspn(environ[i], "=");

@@ -7,11 +7,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "mpi/module.h"
+#include "os/quick_hwloc.h"
 
 atomic_uint trp_mpi_calls;
 
@@ -61,6 +63,13 @@ static void *watch_start(void *arg)
 
 enum { LOOKED_AT = 1024 }; /* descriptors: MPI begins before a process has more */
 
+/* As our own mpirun has it (cluster/mpirun.c): no device is near or far then. */
+static bool is_tcp_alone(void)
+{
+    const char *ways = getenv("OMPI_MCA_btl");
+    return ways && strcmp(ways, "self,tcp") == 0;
+}
+
 /* Open MPI leaves the sockets that it listens on to every srun and mpirun that is
  * started later: what it has opened when it has begun is closed by exec. */
 static int start_mpi(int *ret_level, trp_error *err)
@@ -68,7 +77,12 @@ static int start_mpi(int *ret_level, trp_error *err)
     bool was_there[LOOKED_AT];
     for (int fd = 0; fd < LOOKED_AT; fd++)
         was_there[fd] = fcntl(fd, F_GETFD) >= 0;
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, ret_level) != MPI_SUCCESS)
+    bool quick[TRP_QUICK_HWLOC] = {false};
+    if (is_tcp_alone())
+        trp_quick_hwloc_begin(quick);
+    int rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, ret_level);
+    trp_quick_hwloc_end(quick);
+    if (rc != MPI_SUCCESS)
         return trp_error_set(err, TRP_ESYSTEM, "MPI_Init_thread failed");
     for (int fd = 0; fd < LOOKED_AT; fd++)
         if (!was_there[fd])

@@ -575,6 +575,21 @@ Y
     [ "$(cat troupe-runs/r/logs/end/0.0.out)" = "done" ]
 }
 
+@test "what our own MPI is told of hwloc is nothing that tasks and gangs see" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: a, run: 'env | grep "HWLOC_[CP]\|TROUPE_QUICK"; true'}
+  - {name: g, mpi: {ranks: 1}, run: 'env | grep "HWLOC_[CP]\|TROUPE_QUICK"; true'}
+Y
+    run -0 troupe run --local=2 --run-name r p.yaml
+    [ "$(troupe logs r)" = "" ]
+    export HWLOC_COMPONENTS=-gl # the user's own stays
+    run -0 troupe run --local=2 --run-name s p.yaml
+    [ "$(troupe logs s a)" = HWLOC_COMPONENTS=-gl ]
+    [ "$(troupe logs s g)" = HWLOC_COMPONENTS=-gl ]
+}
+
 @test "1 MiB of environment reaches the task" {
     for i in $(seq 16); do export "BIG_$i=$(head -c 65000 /dev/zero | tr '\0' x)"; done
     echo '{troupe: 1, stages: [{name: s, run: "env | wc -c"}]}' >p.yaml
