@@ -63,6 +63,8 @@ struct trp_flow {
     struct trp_sample sample;
     uint64_t records; /* read so far, from outside or of map outputs */
     bool made_here;   /* what the source's writer holds was made of map outputs */
+    /* A batch of trp_range. Last, and not zeroed: that would touch eight pages, in each
+     * executor. */
     int64_t numbers[TRP_BATCH_RECORDS];
 };
 

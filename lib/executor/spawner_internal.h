@@ -54,11 +54,12 @@ struct trp_spawner_shared {
     struct trp_last_words last;
     _Atomic uint32_t sampling; /* the spawner looks every 200 ms */
     _Atomic uint32_t answered; /* pings */
-    /* The spawner's scratch root, for whoever removes it after its death. */
-    char scratch[TRP_SCRATCH_PATH];
     _Atomic uint32_t made_scratch_parent;
     _Atomic uint32_t nthreads;
     struct trp_watched_thread thread[TRP_WATCHED_THREADS];
+    /* The spawner's scratch root, for whoever removes it after its death. Last: what
+     * every executor touches is on one page. */
+    char scratch[TRP_SCRATCH_PATH];
 };
 
 /* Removes the spawner's scratch root, `budget` entries of it at most, and the folder
