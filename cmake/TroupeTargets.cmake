@@ -47,6 +47,22 @@ function(troupe_library name)
   target_link_libraries(${name} PUBLIC troupe_flags ${arg_LINK})
 endfunction()
 
+# troupe_module(NAME SOURCES files… LINK targets…): lib/troupe/NAME.so, which is loaded when
+# it is used (lib/os/module.h). The target is troupe-NAME.
+function(troupe_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  set(map ${PROJECT_SOURCE_DIR}/cmake/module.map)
+  add_library(troupe-${name} MODULE ${arg_SOURCES})
+  target_link_libraries(troupe-${name} PRIVATE ${arg_LINK})
+  target_link_options(troupe-${name} PRIVATE -Wl,--version-script=${map})
+  if(NOT TROUPE_SANITIZE AND NOT TROUPE_FUZZ)
+    target_link_options(troupe-${name} PRIVATE -Wl,--no-undefined)
+  endif()
+  set_target_properties(troupe-${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/troupe LINK_DEPENDS ${map})
+  install(TARGETS troupe-${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/troupe)
+endfunction()
+
 # troupe_test(NAME LABEL SECONDS LINK targets…): tests/…/NAME.c, a GTest program whose TAP
 # is read by prove.
 function(troupe_test name)

@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include "api/chain.h"
+#include "api/gz.h"
 
 enum { BUFFER_SIZE = 256 << 10 };
 
@@ -29,7 +29,8 @@ struct source {
     const char *path;
     trp_error *err;
     int fd;
-    gzFile gz;
+    const struct trp_gz_calls *gz_calls;
+    void *gz;
     ZSTD_DStream *zstd;
     ZSTD_inBuffer in;
     uint8_t *packed; /* zstd: bytes as read */
@@ -103,16 +104,11 @@ static ssize_t read_fd(const struct source *s, void *p, size_t n)
 
 static ssize_t read_gz(struct source *s, void *p, size_t n)
 {
-    int got = gzread(s->gz, p, n < INT32_MAX ? (unsigned)n : INT32_MAX);
-    int code = Z_OK;
-    const char *text = gzerror(s->gz, &code);
-    if (got >= 0 && (code == Z_OK || code == Z_STREAM_END))
-        return got;
-    if (code == Z_BUF_ERROR)
-        text = "it ends in the middle";
-    else if (code == Z_ERRNO)
-        text = strerror(errno);
-    return trp_error_set(s->err, TRP_ESYSTEM, "cannot read %s: %s", s->path, text);
+    const char *why;
+    ssize_t got = s->gz_calls->read(s->gz, p, n, &why);
+    return got >= 0
+               ? got
+               : trp_error_set(s->err, TRP_ESYSTEM, "cannot read %s: %s", s->path, why);
 }
 
 static ssize_t read_zstd(struct source *s, void *p, size_t n)
@@ -148,7 +144,7 @@ static ssize_t source_read(struct source *s, void *p, size_t n)
 static void source_close(struct source *s)
 {
     if (s->gz)
-        gzclose_r(s->gz); /* closes fd */
+        s->gz_calls->close(s->gz); /* closes fd */
     else if (s->fd >= 0)
         close(s->fd);
     ZSTD_freeDStream(s->zstd);
@@ -162,8 +158,11 @@ static int source_open(struct source *s, uint64_t at)
         return trp_error_set(s->err, TRP_ESYSTEM, "cannot open %s: %s", s->path,
                              strerror(errno));
     if (ends_in(s->path, ".gz")) {
-        s->gz = gzdopen(s->fd, "rb");
-        if (!s->gz || gzbuffer(s->gz, 64 << 10) != 0)
+        int rc = trp_module_get("gz", (const void **)&s->gz_calls, s->err);
+        if (rc < 0)
+            return rc;
+        s->gz = s->gz_calls->open(s->fd);
+        if (!s->gz)
             return trp_error_set(s->err, TRP_ENOMEM, "out of memory for %s", s->path);
         return 0;
     }

@@ -1,5 +1,5 @@
 /*
- * Finding and loading the module of an MPI.
+ * Choosing and loading the module of an MPI.
  *
  * Two MPIs in one process would answer each other's calls, since their functions have
  * the same names. So the MPI that is in the process already counts first, then the one
@@ -7,18 +7,18 @@
  */
 #include "comm/mpi.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "comm/peer.h"
+#include "os/module.h"
 
-static const char PREFIX[] = "mpi-", SUFFIX[] = ".so";
-
-enum { VERSION_MAX = 8192 /* as MPI_Get_library_version wants it, and more */ };
+enum {
+    VERSION_MAX = 8192, /* as MPI_Get_library_version wants it, and more */
+    PATH_SIZE = 4200
+};
 
 static const struct trp_mpi *loaded;
 
@@ -43,53 +43,20 @@ static const struct trp_mpi_host host = {.take = deliver_fragment, .end = end};
 
 /* ---- where they are -------------------------------------------------------------- */
 
-/* Seen from the object that has this code: libtroupe, a program in bin or in
- * libexec/troupe, a test. */
-static const char *const places[] = {"troupe/", "../lib/troupe/",
-                                     "../" TROUPE_LIBDIR "/troupe/",
-                                     "../../" TROUPE_LIBDIR "/troupe/"};
-
-/* The folder of modules, with its last slash; "" when there is none. */
-static void find_folder(char *folder, size_t size)
-{
-    Dl_info info;
-    bool library =
-        dladdr(&loaded, &info) != 0 && strstr(info.dli_fname, "/libtroupe.so");
-    char *self = realpath(library ? info.dli_fname : "/proc/self/exe", NULL);
-    folder[0] = '\0';
-    char *slash = self ? strrchr(self, '/') : NULL;
-    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
-        int n = snprintf(folder, size, "%.*s/%s", (int)(slash - self), self, places[i]);
-        if (n > 0 && (size_t)n < size && access(folder, X_OK) == 0)
-            break;
-        folder[0] = '\0';
-    }
-    free(self);
-}
-
-static int is_module(const struct dirent *entry)
-{
-    size_t n = strlen(entry->d_name);
-    return strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0 && n > strlen(SUFFIX) &&
-           strcmp(entry->d_name + n - strlen(SUFFIX), SUFFIX) == 0;
-}
+static const char *const modules[] = {"mpi-mpich", "mpi-openmpi"};
 
 char **trp_mpi_modules(void)
 {
-    char folder[4096];
-    struct dirent **entries = NULL;
-    find_folder(folder, sizeof folder);
-    int n = *folder ? scandir(folder, &entries, is_module, alphasort) : 0;
-    char **paths = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof *paths);
+    enum { N = sizeof modules / sizeof *modules };
+    char path[PATH_SIZE];
+    char **paths = calloc(N + 1, sizeof *paths);
     bool whole = paths != NULL;
-    for (int i = 0; i < n; i++) {
-        whole = whole && asprintf(&paths[i], "%s%s", folder, entries[i]->d_name) > 0;
-        free(entries[i]);
-    }
-    free(entries);
+    for (size_t i = 0, n = 0; whole && i < N; i++)
+        if (trp_module_find(modules[i], path, sizeof path))
+            whole = (paths[n++] = strdup(path)) != NULL;
     if (whole)
         return paths;
-    for (int i = 0; paths && i < n; i++)
+    for (size_t i = 0; paths && i < N; i++)
         free(paths[i]);
     free(paths);
     return NULL;
@@ -97,10 +64,8 @@ char **trp_mpi_modules(void)
 
 bool trp_mpi_has_openmpi(void)
 {
-    char folder[4096], path[4200];
-    find_folder(folder, sizeof folder);
-    snprintf(path, sizeof path, "%s%sopenmpi%s", folder, PREFIX, SUFFIX);
-    return *folder && access(path, R_OK) == 0;
+    char path[PATH_SIZE];
+    return trp_module_find("mpi-openmpi", path, sizeof path);
 }
 
 /* ---- which one ------------------------------------------------------------------- */
@@ -154,13 +119,12 @@ static int choose(const char **ret_family, char *why, size_t size, trp_error *er
 
 static int load(const char *path, trp_error *err)
 {
+    const struct trp_mpi *m;
     /* Global: the MPI's own plugins look for its symbols. */
-    void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    if (!handle)
-        return trp_error_set(err, TRP_ENEVER, "cannot load %s: %s", path, dlerror());
-    const struct trp_mpi *m = dlsym(handle, TRP_MPI_MODULE);
-    if (!m || strcmp(m->build, TROUPE_VERSION) != 0 ||
-        m->peer_size != sizeof(struct trp_peer) ||
+    int rc = trp_module_load(path, true, (const void **)&m, err);
+    if (rc < 0)
+        return rc;
+    if (m->peer_size != sizeof(struct trp_peer) ||
         m->channel_size != sizeof(struct trp_channel))
         return trp_error_set(err, TRP_ENEVER, "%s is of another build of Troupe", path);
     *m->host = &host;
@@ -170,21 +134,20 @@ static int load(const char *path, trp_error *err)
 
 static int load_module(trp_error *err)
 {
-    char folder[4096], path[4200], why[200];
+    char name[32], path[PATH_SIZE], why[200];
     const char *family;
     if (loaded)
         return 0;
     int rc = choose(&family, why, sizeof why, err);
     if (rc < 0)
         return rc;
-    find_folder(folder, sizeof folder);
-    snprintf(path, sizeof path, "%s%s%s%s", folder, PREFIX, family, SUFFIX);
-    if (!*folder || access(path, R_OK) != 0)
+    snprintf(name, sizeof name, "mpi-%s", family);
+    if (!trp_module_find(name, path, sizeof path))
         return trp_error_set(err, TRP_ENEVER,
-                             "Troupe was built without %s here (no %s%s%s), which is "
+                             "Troupe was built without %s here (no %s.so), which is "
                              "wanted by %s; install its headers and build Troupe again",
-                             strcmp(family, "mpich") == 0 ? "MPICH" : "Open MPI",
-                             PREFIX, family, SUFFIX, why);
+                             strcmp(family, "mpich") == 0 ? "MPICH" : "Open MPI", name,
+                             why);
     return load(path, err);
 }
 

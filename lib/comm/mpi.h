@@ -1,8 +1,8 @@
 /*
  * MPI, as the rest of Troupe sees it. Nothing outside of lib/mpi is linked with an MPI:
  * what calls one is a module for each MPI that Troupe was built with (their binary
- * interfaces differ), lib/troupe/mpi-NAME.so, which is loaded when it is used. It
- * exports one symbol, trp_mpi_module, of type struct trp_mpi.
+ * interfaces differ), lib/troupe/mpi-NAME.so (os/module.h). Its table is a struct
+ * trp_mpi.
  *
  *     int rc = trp_mpi_begin(true, 0, NULL, &err);   // the module, MPI_Init
  *     trp_mpi()->bcast(&code, sizeof code);
@@ -17,12 +17,11 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "os/module.h"
 
 struct trp_peer;
 struct trp_channel;
 struct trp_transport_ops;
-
-#define TRP_MPI_MODULE "trp_mpi_module"
 
 /* What a module calls. */
 struct trp_mpi_host {
@@ -33,9 +32,9 @@ struct trp_mpi_host {
 };
 
 struct trp_mpi {
-    const char *build;   /* TROUPE_VERSION … */
-    size_t peer_size;    /* … and sizes of what both sides look into: a module … */
-    size_t channel_size; /* … of another build of Troupe is not used */
+    struct trp_module module;
+    size_t peer_size;    /* of what both sides look into: a module of another … */
+    size_t channel_size; /* … build of Troupe is not used */
     const struct trp_mpi_host **host; /* written once it is loaded */
 
     /* "Open MPI 4.1.4", "MPICH 4.0.2"; before MPI_Init as well. `size` > 0. */

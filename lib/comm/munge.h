@@ -17,10 +17,12 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "os/module.h"
 
 enum { TRP_SEAL_MAX = 1024 };
 
-/* Whether the daemon of this host answers. TRP_ESYSTEM with its reason. */
+/* Whether the daemon of this host answers. TRP_ESYSTEM with its reason; here and below
+ * TRP_ENEVER when the module of MUNGE cannot be used. */
 int trp_munge_works(trp_error *err);
 
 /* A seal on `proof`, NUL-terminated. */
@@ -29,5 +31,12 @@ int trp_munge_seal(const uint8_t *proof, char ret_seal[TRP_SEAL_MAX], trp_error 
 /* 0: this user sealed this very proof. TRP_ESTATE: not so; TRP_ESYSTEM: the daemon does
  * not answer. The text is about the sealer: "its MUNGE credential is …". */
 int trp_munge_check(const uint8_t *proof, const char *seal, trp_error *err);
+
+/* The module that calls libmunge, with which executors should not be linked. */
+struct trp_munge_calls {
+    struct trp_module module;
+    int (*seal)(const uint8_t *proof, char ret_seal[TRP_SEAL_MAX], trp_error *err);
+    int (*check)(const uint8_t *proof, const char *seal, trp_error *err);
+};
 
 #endif

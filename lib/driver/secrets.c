@@ -41,7 +41,10 @@ static int make_secret(trp_driver *d, trp_error *err)
 static int choose_munge(trp_driver *d, trp_error *ret_why_not, trp_error *err)
 {
     const char *choice = trp_options_text(d->options, "admission.munge");
-    d->munge = strcmp(choice, "off") != 0 && trp_munge_works(ret_why_not) == 0;
+    int rc = strcmp(choice, "off") != 0 ? trp_munge_works(ret_why_not) : TRP_ESYSTEM;
+    d->munge = rc == 0;
+    if (rc == TRP_ENEVER)
+        return trp_error_set(err, rc, "%s", ret_why_not->text);
     if (!d->munge && strcmp(choice, "on") == 0)
         return trp_error_set(err, TRP_ESYSTEM,
                              "admission.munge is on, and MUNGE does not answer on this "

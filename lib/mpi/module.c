@@ -84,8 +84,8 @@ static int open_world(int *ret_comm)
 
 /* ---- the table ------------------------------------------------------------------- */
 
-__attribute__((visibility("default"))) const struct trp_mpi trp_mpi_module = {
-    .build = TROUPE_VERSION,
+TRP_MODULE_TABLE const struct trp_mpi trp_module = {
+    .module = {TROUPE_VERSION},
     .peer_size = sizeof(struct trp_peer),
     .channel_size = sizeof(struct trp_channel),
     .host = &trp_host,

@@ -11,7 +11,7 @@
 #include "comm/peer.h"
 #include "comm/transport.h"
 
-extern const struct trp_mpi trp_mpi_module;
+extern const struct trp_mpi trp_module;
 extern const struct trp_mpi_host *trp_host;
 extern const struct trp_lane_ops trp_lane_mpi;
 extern const struct trp_transport_ops trp_transport_connect, trp_transport_world;

@@ -59,13 +59,34 @@ first_works() {
 @test "the modules of MPIs are found: by troupe, and by a program of a static run" {
     find "$lib/troupe" -name 'mpi-*.so' | grep -q .
     [ "$(installed troupe topo --mpi)" = "$("$TROUPE_BUILD/bin/troupe" topo --mpi)" ]
-    [ "$(installed troupe topo --mpi | grep -c yes)" = "$(find "$lib/troupe" -type f | wc -l)" ]
+    [ "$(installed troupe topo --mpi | grep -c yes)" = "$(find "$lib/troupe" -name 'mpi-*' | wc -l)" ]
     # shellcheck disable=SC2046
     cc -Wall -Wextra -Werror "$TROUPE_SOURCE"/examples/ngrams/*.c \
         $(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs troupe) -o ngrams
     echo one two one two >text
     installed timeout 60 mpirun --oversubscribe -n 2 ./ngrams --top 1 --min 1 text >out
     grep -q 'one two' out
+}
+
+@test "a module that is missing is told in one line" {
+    local name
+    echo '{troupe: 1, stages: [{name: s, run: "true"}]}' >p.yaml
+    for name in hwloc munge; do
+        mv "$lib/troupe/$name.so" .
+        run -3 installed troupe run --quiet --local=1 p.yaml
+        mv "$name.so" "$lib/troupe/"
+        [ "$output" = "troupe: Troupe is not installed as a whole: there is no lib/troupe/$name.so beside it; install it again" ]
+    done
+    installed troupe run --quiet --local=1 p.yaml
+}
+
+@test "what an executor starts with is not linked with libraries of modules" {
+    local file
+    for file in "$lib/libtroupe.so" "$usr/libexec/troupe/troupe-rank"; do
+        readelf -d "$file" >dynamic
+        grep -q 'NEEDED.*libnettle' dynamic
+        run ! grep -E 'NEEDED.*lib(hwloc|munge|z)\.' dynamic
+    done
 }
 
 @test "PMIx is found with and without its pkg-config file" {

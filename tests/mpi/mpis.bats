@@ -148,6 +148,8 @@ Y
 
 @test "a Troupe that has no module for Open MPI sends its messages over sockets" {
     cp -a "$TROUPE_BUILD/bin" .
+    mkdir -p lib/troupe
+    cp "$TROUPE_BUILD"/lib/troupe/{hwloc,munge}.so lib/troupe/
     echo '{troupe: 1, stages: [{name: s, tasks: 3, run: "true"}]}' >p.yaml
     run -0 env -u TROUPE_OPT_comm_transport bin/troupe run --local=2 --run-name r p.yaml
     grep -q 'messages travel over sockets (comm.transport=auto: this Troupe has no module for Open MPI)' troupe-runs/r/events.jsonl

@@ -273,8 +273,9 @@ has_lines() {
 }
 
 @test "without troupe-slurm a run in a job says what is missing" {
-    mkdir bin
+    mkdir bin lib
     cp "$TROUPE" "$TROUPE_BUILD"/bin/troupe-rank bin/
+    cp -a "$TROUPE_BUILD/lib/troupe" lib/
     two_profiles
     submit alice -N1 -n1 -c2 --mem=2000 -- ./bin/troupe run p.yaml
     run -4 finished 30

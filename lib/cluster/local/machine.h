@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "os/module.h"
 
 struct trp_machine {
     char host[256];
@@ -20,9 +21,18 @@ struct trp_machine {
     int64_t memory_mib;
 };
 
-/* TRP_ESYSTEM when hwloc cannot look, TRP_ENOMEM. Free with trp_machine_free. */
+/* TRP_ENEVER when the module of hwloc cannot be used, TRP_ESYSTEM when hwloc cannot look,
+ * TRP_ENOMEM. Free with trp_machine_free. */
 int trp_machine_look(struct trp_machine *ret, trp_error *err);
 void trp_machine_free(struct trp_machine *m);
+
+/* The module that asks hwloc, with which executors should not be linked. */
+struct trp_hwloc_calls {
+    struct trp_module module;
+    /* All but host and cores, and the memory without limits of control groups. Also
+     * after an error the caller frees *ret, which is zero before. */
+    int (*look)(struct trp_machine *ret, trp_error *err);
+};
 
 /* What a quota of `quota` CPUs (0: none) leaves of `cpus`: rounded to the nearest, at
  * least 1. */
