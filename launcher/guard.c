@@ -122,11 +122,16 @@ void trp_guard_await_helper(const char *helper, void (*tell)(void *context),
     }
 }
 
-/* In the child: stdio, session, signals; then the program. */
+/* In the child: stdio, session, signals; then the program. `guard` is whom it dies with;
+ * 0: nobody. */
 static void become(char *const *argv, char *const *env, const char *out,
-                   const char *errors, bool dies_with_us)
+                   const char *errors, pid_t guard)
 {
     sigset_t none;
+    if (guard)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (guard && getppid() != guard)
+        _exit(1); /* it had died before */
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int fd1 = trp_held_open(out, O_WRONLY | O_CREAT | O_APPEND, 0600);
     int fd2 = trp_held_open(errors, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -134,8 +139,6 @@ static void become(char *const *argv, char *const *env, const char *out,
         dup2(fd2, 2) < 0)
         _exit(126);
     setsid();
-    if (dies_with_us)
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -150,9 +153,9 @@ static pid_t start_program(struct guard *g, char *const *argv, char *const *env,
     char out[4200], errors[4200];
     snprintf(out, sizeof out, "%s/state/%s.out", g->config->run_dir, log);
     snprintf(errors, sizeof errors, "%s/state/%s.err", g->config->run_dir, log);
-    pid_t pid = fork();
+    pid_t self = getpid(), pid = fork();
     if (pid == 0)
-        become(argv, env, out, errors, dies_with_us);
+        become(argv, env, out, errors, dies_with_us ? self : 0);
     if (pid < 0) {
         char text[256];
         snprintf(text, sizeof text, "cannot start %s: %m", what);

@@ -263,7 +263,6 @@ static int replace_guard(struct trp_watch *w, trp_error *err)
         return trp_error_set(
             err, TRP_ESTATE,
             "the run's guard, which ends what is left when troupe dies, was killed");
-    w->adopted = true;
     if (w->supervisor->ompi_server[0])
         send_control(w, TRP_CONTROL_OMPI_SERVER);
     return start_guard(w, w->driver, err);
@@ -287,6 +286,8 @@ static void on_guard_lost(struct trp_watch *w)
     close(w->guard);
     w->guard = -1;
     reap_guard(w);
+    w->adopted =
+        true; /* the guard's children are ours now, a driver that died or not */
     reap(w);
     if (w->listen >= 0 && !w->over)
         on_connection(w); /* it may just have come */
@@ -389,8 +390,8 @@ static bool end_guard(struct trp_watch *w)
     return in_order && w->guard_status == 0;
 }
 
-/* What descends from an adopted driver ends by itself when that was killed; what is
- * left after LINGER_MS is killed. */
+/* What a guard left to us ends by itself when the driver is gone; what is left after
+ * LINGER_MS is killed. */
 static void end_adopted(struct trp_watch *w)
 {
     int64_t end = trp_clock_ms() + LINGER_MS;

@@ -29,7 +29,7 @@ struct trp_watch {
     int guard_status;
     uint32_t guards;                   /* that were lost so far */
     pid_t driver;                      /* what the guard has started; 0: nothing yet */
-    bool adopted;                      /* its guard was lost: the driver is our child */
+    bool adopted;                      /* a guard was lost: its children are ours */
     pid_t spare[TRP_WATCH_SPARED + 1]; /* children from before; room for the guard */
     uint32_t nspare;
     int interrupts;    /* SIGINT, SIGTERM, SIGHUP so far */

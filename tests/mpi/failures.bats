@@ -296,6 +296,22 @@ bereave() {
     [ ! -e "$mine" ]
 }
 
+@test "guard and driver killed at once: executors still clean up" {
+    export TROUPE_OPT_comm_transport=socket # there the driver is a child of the guard
+    mkdir scratch
+    printf 'site: 1\nscratch: %s\n' "$PWD/scratch" >site.yaml
+    one 'run: "touch $TROUPE_SCRATCH/f began; sleep 60"'
+    troupe run --site site.yaml --run-name r p.yaml >out 2>&1 &
+    wait_until 20 ls began
+    ls scratch/*
+    kill -9 "$(guard_of r)" "$(pid_of driver r)"
+    local status=0
+    wait $! || status=$?
+    cat out
+    [ $status = 4 ]
+    [ -z "$(ls scratch)" ]
+}
+
 @test "the guard killed, and then the driver: the run ends with 4 and leaves nothing" {
     bereave driver
     nothing_left 1
