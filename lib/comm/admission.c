@@ -239,7 +239,7 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
         p->opened_ns = c->now;
         if (start_due(p) < c->starts_due)
             c->starts_due = start_due(p);
-        return trp_peer_put(p, TRP_FRAME_WELCOME, NULL, 0);
+        trp_peer_put(p, TRP_FRAME_WELCOME, NULL, 0); /* if it is gone: seen when read */
     }
     return 0;
 }
