@@ -16,8 +16,6 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#define IDLE_NS INT64_C(30000000000)
-
 /* ---- opening and closing --------------------------------------------------------- */
 
 static void hang_up(struct trp_block_call *call)
@@ -27,6 +25,17 @@ static void hang_up(struct trp_block_call *call)
     call->state = TRP_CALL_CLOSED;
     call->left = call->got = call->answered = 0;
     call->watches_out = false;
+}
+
+static void free_call(struct trp_block_call *call)
+{
+    struct trp_block_calls *all = call->all;
+    hang_up(call);
+    DL_DELETE(all->list, call);
+    all->counts.endpoints--;
+    free(call->endpoint);
+    free(call->pieces);
+    free(call);
 }
 
 /* All that is wanted here has to be had otherwise. */
@@ -97,6 +106,7 @@ static int dial(struct trp_block_call *call, char *ret_why, size_t size)
 static void open_call(struct trp_block_call *call)
 {
     char why[200];
+    call->moved_ns = call->all->now;
     int fd = dial(call, why, sizeof why);
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT, .data.ptr = call};
     if (fd < 0) {
@@ -106,7 +116,6 @@ static void open_call(struct trp_block_call *call)
     trp_link_open(&call->link, fd, TRP_FRAME_MAX);
     call->state = TRP_CALL_CONNECTING;
     call->watches_out = true;
-    call->moved_ns = call->all->now;
     call->all->counts.calls++;
     if (epoll_ctl(call->all->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
         fail(call, strerror(errno));
@@ -178,6 +187,7 @@ int trp_block_call_want(struct trp_block_calls *all, const char *endpoint,
         call = (struct trp_block_call *)calloc(1, sizeof *call);
         if (call) {
             call->all = all;
+            call->moved_ns = all->now;
             call->endpoint = strdup(endpoint);
             call->pieces =
                 (struct piece *)calloc(TRP_WANTED_PENDING, sizeof *call->pieces);
@@ -191,6 +201,7 @@ int trp_block_call_want(struct trp_block_calls *all, const char *endpoint,
             return TRP_ENOMEM;
         }
         DL_APPEND(all->list, call);
+        all->counts.endpoints++;
     }
     f->call = call;
     f->where = TRP_FETCH_QUEUED;
@@ -352,19 +363,30 @@ static bool progress(struct trp_block_call *call)
     else if (call->state != TRP_CALL_CLOSED && owes &&
              quiet > call->all->config.timeout_ns)
         fail(call, "it does not answer");
-    else if (call->state != TRP_CALL_CLOSED && !owes && !call->queue && quiet > IDLE_NS)
+    else if (call->state != TRP_CALL_CLOSED && !owes && !call->queue &&
+             quiet > call->all->config.idle_ns)
         hang_up(call);
     if (call->state == TRP_CALL_UP && call->queue)
         ask_pieces(call);
     return call->state != TRP_CALL_CLOSED;
 }
 
+/* Executors come with endpoints of their own: what is closed, and was not used for a
+ * while, goes. Until then it knows which of its addresses is tried next. */
+static bool is_forgotten(const struct trp_block_call *call)
+{
+    return call->state == TRP_CALL_CLOSED && !call->queue && call->npieces == 0 &&
+           call->all->now - call->moved_ns > call->all->config.idle_ns;
+}
+
 bool trp_block_calls_progress(struct trp_block_calls *all)
 {
-    struct trp_block_call *call;
+    struct trp_block_call *call, *next;
     bool busy = false;
-    DL_FOREACH(all->list, call) {
+    DL_FOREACH_SAFE(all->list, call, next) {
         busy = progress(call) || busy;
+        if (is_forgotten(call))
+            free_call(call);
     }
     return busy;
 }
@@ -373,10 +395,6 @@ void trp_block_calls_close(struct trp_block_calls *all)
 {
     struct trp_block_call *call, *next;
     DL_FOREACH_SAFE(all->list, call, next) {
-        hang_up(call);
-        free(call->endpoint);
-        free(call->pieces);
-        free(call);
+        free_call(call);
     }
-    all->list = NULL;
 }

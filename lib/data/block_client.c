@@ -320,6 +320,8 @@ static void configure(trp_block_client *c, const struct trp_block_client_config 
         mine->timeout_ns = 30000 * TRP_MS;
     if (mine->retry_ns == 0)
         mine->retry_ns = 500 * TRP_MS;
+    if (mine->idle_ns == 0)
+        mine->idle_ns = 30000 * TRP_MS;
     if (mine->tries == 0)
         mine->tries = 4;
     memcpy(c->calls.secret, config->secret, TRP_SECRET_SIZE);

@@ -25,15 +25,17 @@ struct trp_block_client_config {
     int64_t timeout_ns;    /* without a byte of what was asked for; 0: 30 s */
     int64_t retry_ns;      /* until the first further try; each next waits twice as
                             * long; 0: 500 ms */
+    int64_t idle_ns;       /* until an unused connection is closed; 0: 30 s */
     uint32_t tries;        /* 0: 4 */
 };
 
 struct trp_block_client_counts {
-    uint64_t calls;   /* connections that were made */
-    uint64_t frames;  /* that asked for pieces */
-    uint64_t pieces;  /* that were answered */
-    uint64_t bytes;   /* of blocks */
-    uint64_t retries; /* pieces that were asked for once more */
+    uint64_t endpoints; /* that are known now */
+    uint64_t calls;     /* connections that were made */
+    uint64_t frames;    /* that asked for pieces */
+    uint64_t pieces;    /* that were answered */
+    uint64_t bytes;     /* of blocks */
+    uint64_t retries;   /* pieces that were asked for once more */
 };
 
 int trp_block_client_start(const struct trp_block_client_config *config,

@@ -394,6 +394,30 @@ static void test_flood(void)
     world_free(w);
 }
 
+/* Executors that come later have other endpoints: the client forgets those it does not
+ * use any more, and uses them again when it is to. */
+static void test_forgotten(void)
+{
+    struct world *w = world_make(2, 1, 1000, 500, 0);
+    struct trp_shuffle_read read = read_of(w, 0);
+    struct trp_block_client_counts counts;
+    const struct trp_block_client_config config = {
+        .secret = secret, .mac = true, .idle_ns = 1 * MS};
+    trp_error err;
+    trp_block_client_stop(w->client);
+    g_assert_cmpint(trp_block_client_start(&config, &w->client, &err), ==, 0);
+    read.client = w->client;
+    for (guint64 times = 1; times <= 2; times++) {
+        all_is_read(w, &read, 500);
+        do {
+            g_usleep(1000);
+            trp_block_client_counts(w->client, &counts);
+        } while (counts.endpoints > 0);
+        g_assert_cmpuint(counts.calls, >=, HOSTS * times);
+    }
+    world_free(w);
+}
+
 /* Else who has died without a word would keep its connection. */
 static void test_idle(void)
 {
@@ -577,6 +601,8 @@ int main(int argc, char **argv)
     g_test_add_func("/blocks/junk closes its own connection only", test_junk);
     g_test_add_func("/blocks/a flood of strangers changes nothing", test_flood);
     g_test_add_func("/blocks/a server hangs up on who wants nothing", test_idle);
+    g_test_add_func("/blocks/endpoints that are not used are forgotten",
+                    test_forgotten);
     g_test_add_func("/blocks/copies", test_copies);
     g_test_add_func("/blocks/one_copy_a_host", test_one_copy_a_host);
     return g_test_run();
