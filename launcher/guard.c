@@ -35,7 +35,6 @@
 #include <unistd.h>
 
 #include "events/run_folder.h"
-#include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/held.h"
 #include "os/private_folder.h"
@@ -74,16 +73,6 @@ static void report(struct guard *g, enum trp_guard_event event, int status,
     struct trp_guard_report r = {.event = (uint8_t)event, .status = status};
     snprintf(r.text, sizeof r.text, "%s", text);
     send(g->socket, &r, sizeof r, MSG_NOSIGNAL);
-}
-
-void trp_guard_remove_cgroups(const char *folder)
-{
-    char prefix[128];
-    const char *base = strrchr(folder, '/');
-    if (!base || !base[1])
-        return;
-    snprintf(prefix, sizeof prefix, "%s-", base + 1);
-    trp_cgroup_memory_sweep("", prefix, true);
 }
 
 void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, const char *helper,
@@ -335,7 +324,7 @@ static void end_all(struct guard *g)
     trp_guard_end_descendants(NULL, 0, g->config->helper, END_MS);
     trp_guard_await_helper(g->config->helper, tell_wait, g);
     reap(g);
-    trp_guard_remove_cgroups(g->config->folder);
+    trp_private_folder_end_groups(g->config->folder);
     trp_private_folder_remove(g->config->folder);
     trp_guard_remove_scratch(g->config->run_dir);
 }

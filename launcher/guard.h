@@ -67,10 +67,6 @@ void trp_guard_end_descendants(const pid_t *spare, uint32_t nspare, const char *
 void trp_guard_await_helper(const char *helper, void (*tell)(void *context),
                             void *context);
 
-/* Removes the memory groups of a run's executors that are left; they are named by the
- * run's private folder. */
-void trp_guard_remove_cgroups(const char *folder);
-
 /* Removes what spawners that were killed have left in the run's folder, when nobody of
  * the run is alive. */
 void trp_guard_remove_scratch(const char *run_dir);

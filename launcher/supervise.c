@@ -490,7 +490,7 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
     if (!end_guard(&w)) {
         end_all(&w);
         trp_guard_await_helper(what->helper, tell_wait, NULL);
-        trp_guard_remove_cgroups(s->folder);
+        trp_private_folder_end_groups(s->folder);
         trp_guard_remove_scratch(folder->path);
     }
     if (w.listen >= 0)

@@ -18,6 +18,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "core/base/ids.h"
 
 enum { LINE = 4096, NO_LIMIT_MIB = INT32_MAX };
 
@@ -317,16 +320,30 @@ static void find_candidates(const char *root, struct candidates *c)
     }
 }
 
-void trp_cgroup_memory_open(const char *root, const char *name,
+static void leave_link(const char *folder, const char *parent)
+{
+    char link[PATH_MAX];
+    if (snprintf(link, sizeof link, "%s/" TRP_CGROUP_LINK, folder) >= (int)sizeof link)
+        return;
+    unlink(link);
+    int ignored = symlink(parent, link); /* they are then found from our own group */
+    (void)ignored;
+}
+
+void trp_cgroup_memory_open(const char *root, const char *prefix, const char *folder,
                             struct trp_cgroup_memory *ret)
 {
     struct candidates c;
+    char name[NAME_MAX + 1];
     memset(ret, 0, sizeof *ret);
+    snprintf(name, sizeof name, "%s%u", prefix, TRP_NONE);
     find_candidates(root, &c);
     for (int i = 0; i < c.n && !ret->usable; i++) {
         char group[TRP_CGROUP_PATH];
         ret->v2 = c.v[i].v2;
         copy_path(ret->parent, c.v[i].parent);
+        if (folder)
+            leave_link(folder, ret->parent);
         if (trp_cgroup_memory_make(ret, name, 64, group, NULL) < 0)
             continue;
         ret->usable = may_join(group, c.v[i].own, ret->v2);
@@ -406,8 +423,7 @@ bool trp_cgroup_remove(const char *path)
     return rmdir(path) == 0 || errno == ENOENT;
 }
 
-/* False: one is left. */
-static bool sweep_folder(const char *parent, const char *prefix, bool kill)
+bool trp_cgroup_memory_sweep_in(const char *parent, const char *prefix, bool kill)
 {
     size_t n = strlen(prefix);
     bool gone = true;
@@ -437,6 +453,6 @@ bool trp_cgroup_memory_sweep(const char *root, const char *prefix, bool kill)
     bool gone = true;
     find_candidates(root, &c);
     for (int i = 0; i < c.n; i++)
-        gone &= sweep_folder(c.v[i].parent, prefix, kill);
+        gone &= trp_cgroup_memory_sweep_in(c.v[i].parent, prefix, kill);
     return gone;
 }

@@ -35,9 +35,14 @@ struct trp_cgroup_memory {
     char parent[TRP_CGROUP_PATH]; /* folder they are made in */
 };
 
-/* Looks for a place and tries it: makes a group named `name`, lets a child join it,
- * removes it. Not usable (no controller, no permission) is no error. */
-void trp_cgroup_memory_open(const char *root, const char *name,
+/* In a run's private folder: a link to the folder that its groups are made in. */
+#define TRP_CGROUP_LINK ".groups"
+
+/* Looks for a place and tries it: makes a group PREFIX<digits>, of a number that no
+ * executor has, lets a child join it, removes it. Before that it makes TRP_CGROUP_LINK
+ * in `folder` (NULL: it does not). Not usable (no controller, no permission) is no
+ * error. */
+void trp_cgroup_memory_open(const char *root, const char *prefix, const char *folder,
                             struct trp_cgroup_memory *ret);
 
 /* Makes PARENT/NAME with a limit. `ret_path` has TRP_CGROUP_PATH bytes. TRP_ESYSTEM,
@@ -64,5 +69,7 @@ bool trp_cgroup_remove(const char *path);
  * have made one: what a run leaves whose driver was killed. `kill`: with who is in it;
  * else only those that are empty. False: one is left. */
 bool trp_cgroup_memory_sweep(const char *root, const char *prefix, bool kill);
+/* The same in one folder: a link led there from another control group. */
+bool trp_cgroup_memory_sweep_in(const char *parent, const char *prefix, bool kill);
 
 #endif

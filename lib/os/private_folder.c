@@ -146,12 +146,29 @@ static bool is_awaited(int folder)
     return held;
 }
 
-/* The memory groups of executors, which are named by their run's private folder. */
-static bool remove_groups(const char *name)
+/* Below our own control group, and where the run that made the folder had them. Whatever
+ * the link says, only what bears the folder's name is touched there. */
+static bool remove_groups(int folder, const char *name, bool kill)
 {
-    char prefix[NAME_MAX + 2];
+    char prefix[NAME_MAX + 2], parent[TRP_CGROUP_PATH];
     snprintf(prefix, sizeof prefix, "%s-", name);
-    return trp_cgroup_memory_sweep("", prefix, false);
+    bool gone = trp_cgroup_memory_sweep("", prefix, kill);
+    ssize_t n = readlinkat(folder, TRP_CGROUP_LINK, parent, sizeof parent);
+    if (n <= 0 || n >= (ssize_t)sizeof parent || parent[0] != '/')
+        return gone;
+    parent[n] = '\0';
+    return trp_cgroup_memory_sweep_in(parent, prefix, kill) && gone;
+}
+
+void trp_private_folder_end_groups(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || !slash[1])
+        return;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    remove_groups(fd, slash + 1, true);
+    if (fd >= 0)
+        close(fd);
 }
 
 /* True: it is in use, by one of the owners. */
@@ -163,7 +180,8 @@ static bool remove_unused(int at, const char *name, const char *const *owners, s
     bool marked = faccessat(fd, MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     bool used = marked && flock(fd, LOCK_EX | LOCK_NB) < 0;
     bool theirs = marked && is_made_for(fd, owners, n);
-    if (marked && !used && (theirs || !is_awaited(fd)) && remove_groups(name))
+    if (marked && !used && (theirs || !is_awaited(fd)) &&
+        remove_groups(fd, name, false))
         remove_folder(at, name);
     bool awaited = used && theirs;
     close(fd);

@@ -41,6 +41,10 @@ int trp_private_folder(const char *owner, char ret_path[TRP_PRIVATE_FOLDER],
  * when this process is killed meanwhile. */
 bool trp_private_folder_remove(const char *path);
 
+/* Removes the memory groups of executors (os/cgroup.h) that are named by the folder, with
+ * who is in them. */
+void trp_private_folder_end_groups(const char *path);
+
 /* What all processes of a run share on this host: a folder that stays when the last of
  * them has ended, since others of the run may come. It goes with the run: by who leaves
  * it last then, by trp_private_folders_tidy, or, where nobody was left for that, as

@@ -4,6 +4,8 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include "os/cgroup.h"
 
@@ -89,8 +91,43 @@ static void test_nothing(void)
     trp_cgroup_limits(root, &l);
     g_assert_cmpint(l.memory_mib, ==, 0);
     g_assert_cmpfloat(l.cpus, ==, 0.0);
-    trp_cgroup_memory_open(root, "troupe-test", &m);
+    trp_cgroup_memory_open(root, "troupe-test-", NULL, &m);
     g_assert_false(m.usable);
+    remove_root(root);
+}
+
+/* Whoever is killed during the trial has said where it is, and a sweep finds it. */
+static void test_trial(void)
+{
+    char *root = make_root();
+    struct trp_cgroup_memory m;
+    union {
+        struct inotify_event event;
+        char room[4096];
+    } made;
+    put(root, "proc/self/cgroup", "4:memory:/a\n");
+    put(root, "proc/self/mountinfo",
+        "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+    g_autofree char *parent = g_build_filename(root, "sys/fs/cgroup/memory/a", NULL),
+                    *folder = g_build_filename(root, "mine", NULL),
+                    *link = g_build_filename(folder, TRP_CGROUP_LINK, NULL);
+    g_assert_cmpint(g_mkdir_with_parents(parent, 0700), ==, 0);
+    g_assert_cmpint(g_mkdir(folder, 0700), ==, 0);
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    g_assert_cmpint(inotify_add_watch(watch, parent, IN_CREATE), >=, 0);
+    for (int i = 0; i < 2; i++) { /* a driver may begin again */
+        trp_cgroup_memory_open(root, "troupe-abcdef-", folder, &m);
+        g_assert_false(m.usable); /* a plain folder takes no limit */
+        g_autofree char *place = g_file_read_link(link, NULL);
+        g_assert_cmpstr(place, ==, parent);
+    }
+    g_assert_cmpint(read(watch, &made, sizeof made), >, (int)sizeof made.event);
+    close(watch);
+    g_autofree char *group = g_build_filename(parent, made.event.name, NULL);
+    g_assert_cmpint(g_access(group, F_OK), ==, -1);
+    g_assert_cmpint(g_mkdir(group, 0700), ==, 0);
+    g_assert_true(trp_cgroup_memory_sweep(root, "troupe-abcdef-", false));
+    g_assert_cmpint(g_access(group, F_OK), ==, -1);
     remove_root(root);
 }
 
@@ -117,6 +154,8 @@ int main(int argc, char **argv)
                     test_container);
     g_test_add_func("/cgroup/without control groups there is no limit and no group",
                     test_nothing);
+    g_test_add_func("/cgroup/a trial that was broken off is found by a sweep",
+                    test_trial);
     g_test_add_func("/cgroup/kills for memory are counted in both versions",
                     test_kills);
     return g_test_run();

@@ -136,6 +136,65 @@ static void test_tidy(void)
     g_assert_cmpint(rmdir(plain), ==, 0);
 }
 
+/* ---- memory groups ---- */
+
+static char *make_below(const char *folder, const char *prefix, const char *rest)
+{
+    char *path = g_strdup_printf("%s/%s%s", folder, prefix, rest);
+    g_assert_cmpint(g_mkdir(path, 0700), ==, 0);
+    return path;
+}
+
+/* Groups are folders: any will do. A run in another control group finds them by the link
+ * that was left; the folder stays for as long as one of them does. */
+static void test_groups(void)
+{
+    char path[TRP_PRIVATE_FOLDER];
+    const char *const nobody[] = {""};
+    g_setenv("TROUPE_SCRATCH", job, TRUE);
+    pid_t pid = hold_folder("run.1", path);
+    char *name = path + strlen(job) + 1;
+    g_autofree char *parent = make_below(job, "", "parent"),
+                    *link = g_build_filename(path, ".groups", NULL),
+                    *first = make_below(parent, name, "-0"),
+                    *trial = make_below(parent, name, "-4294967295"),
+                    *used = make_below(parent, name, "-12"),
+                    *member = make_below(used, "", "member"),
+                    *word = make_below(parent, name, "-probe"),
+                    *other = make_below(parent, "troupe-000000", "-0");
+    g_assert_cmpint(symlink(parent, link), ==, 0);
+    trp_private_folders_tidy(nobody, 1, 0);
+    g_assert_true(is_folder(first));
+    end(pid);
+    trp_private_folders_tidy(nobody, 1, 0);
+    g_assert_true(!is_folder(first) && !is_folder(trial));
+    g_assert_true(is_folder(path) && is_folder(member));
+    g_assert_cmpint(rmdir(member), ==, 0);
+    trp_private_folders_tidy(nobody, 1, 0);
+    g_assert_true(!is_folder(path) && !is_folder(used));
+    g_assert_true(is_folder(word) && is_folder(other));
+    g_assert_cmpint(rmdir(word) | rmdir(other) | rmdir(parent), ==, 0);
+}
+
+/* A link that says anything else keeps nothing. */
+static void test_strange_link(void)
+{
+    enum { LONG = 2000 };
+    g_autofree char *long_text = g_strnfill(LONG, '/');
+    const char *const texts[] = {"parent", "/nonexistent", "/", long_text},
+                      *const nobody[] = {""};
+    g_setenv("TROUPE_SCRATCH", job, TRUE);
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        char path[TRP_PRIVATE_FOLDER];
+        pid_t pid = hold_folder("run.1", path);
+        g_autofree char *link = g_build_filename(path, ".groups", NULL);
+        g_assert_cmpint(symlink(texts[i], link), ==, 0);
+        end(pid);
+        trp_private_folders_tidy(nobody, 1, 0);
+        g_assert_false(is_folder(path));
+    }
+}
+
 /* ---- run files ---- */
 
 static const uint8_t key[TRP_RUN_FILES_KEY] = {1, 2, 3, 250, 251, 252};
@@ -315,6 +374,10 @@ int main(int argc, char **argv)
     g_test_add_func("/private folder/tidied after who was killed", test_tidy);
     g_test_add_func("/private folder/removed after whoever removed it was killed",
                     test_killed_remover);
+    g_test_add_func("/private folder/groups in another control group go with it",
+                    test_groups);
+    g_test_add_func("/private folder/a link to groups may say anything",
+                    test_strange_link);
     g_test_add_func("/private folder/a run's files stay as long as it", test_run_files);
     g_test_add_func("/private folder/a run's last process removes them", test_last);
     g_test_add_func("/private folder/another run has other files", test_other_run);

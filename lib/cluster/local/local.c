@@ -293,9 +293,9 @@ static int make_runnable(struct trp_local *l, uv_loop_t *loop,
     l->handler = *handler;
     l->mpi_folder = getenv(TRP_MPI_FOLDER);
     make_mark(l);
-    char probe[80];
-    snprintf(probe, sizeof probe, "%s-probe", l->mark);
-    trp_cgroup_memory_open("", probe, &l->cgroups);
+    char prefix[sizeof l->mark + 1];
+    snprintf(prefix, sizeof prefix, "%s-", l->mark);
+    trp_cgroup_memory_open("", prefix, l->mpi_folder, &l->cgroups);
     int code = trp_local_gangs_open(l, err);
     if (code < 0)
         return code;
