@@ -291,7 +291,12 @@ function drawTimeline() {
       r.o ? 'no end in the log' : `there for ${time(r.g - r.f)}`, r.j ? ` · Slurm job ${r.j}` : '', r.w ? [' · ', el('span', {class: 'fail'}, 'it went: ' + r.w)] : '');
   }
   function tellLine(line) {
-    if (line.jobs) detail.replaceChildren(...line.jobs.map((j, i) => [i ? ' · ' : '', `Slurm job ${j.id}${j.further ? ' (additional)' : ''}${j.at === null ? '' : ` from ${clock(j.at)} for ${time(j.end - j.at)}`}${j.asked === null ? '' : `, ${time((j.at === null ? j.end : j.at) - j.asked)} in the queue`}`]).flat());
+    if (line.jobs) detail.replaceChildren(...line.jobs.map((j, i) => [
+      i ? ' · ' : '',
+      `Slurm job ${j.id}${j.further ? ' (additional)' : ''}` +
+        (j.at === null ? '' : ` from ${clock(j.at)} for ${time(j.end - j.at)}`) +
+        (j.asked === null ? '' : `, ${time((j.at === null ? j.end : j.at) - j.asked)} in the queue`),
+    ]).flat());
     else if (line.track && line.track.rows.length === 1 && line.track.rows[0].x !== undefined) tellRow(line.track.rows[0]);
     else detail.replaceChildren(el('b', {}, line.label), ` · ${count((line.tracks || [line.track]).reduce((n, t) => n + t.rows.length, 0))} executors`);
   }

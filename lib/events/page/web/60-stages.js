@@ -38,7 +38,14 @@ function drawWaits() {
   const here = section('waits');
   const total = s => s.waits.reduce((a, b) => a + b, 0);
   const rows = groups().filter(s => total(s) > 0).sort((a, b) => total(b) - total(a));
-  here.append(el('p', {class: 'note'}, 'From when a stage could run until its tasks’ first attempts began, all its tasks together. What the scheduler gave as the stage’s own reason counts as that: a slot nearer to its data (locality.wait), executors excluded after failures, max_running, limits of executors, all slots of a barrier at once, room for a gang, tasks of its parents, no time left before the run’s end. Else each moment counts for the first of these that held then: a slot was free (and it is not known why it was not taken); an executor of its profile was starting; one was asked for in Slurm’s queue; one was asked for and was not there (no room yet or, outside of Slurm, starting); all slots were taken.'));
+  here.append(el('p', {class: 'note'},
+    'From when a stage could run until its tasks’ first attempts began, all its tasks together. What the ' +
+    'scheduler gave as the stage’s own reason counts as that: a slot nearer to its data (locality.wait), ' +
+    'executors excluded after failures, max_running, limits of executors, all slots of a barrier at once,' +
+    ' room for a gang, tasks of its parents, no time left before the run’s end. Else each moment counts ' +
+    'for the first of these that held then: a slot was free (and it is not known why it was not taken); ' +
+    'an executor of its profile was starting; one was asked for in Slurm’s queue; one was asked for and ' +
+    'was not there (no room yet or, outside of Slurm, starting); all slots were taken.'));
   if (!rows.length) {
     here.append(el('p', {class: 'soft'}, 'Nothing waited.'));
   } else {
