@@ -319,10 +319,12 @@ const struct trp_location *trp_driver_location_of(const trp_driver *d, uint32_t 
 void trp_driver_remove_files(trp_driver *d)
 {
     const struct trp_site *site = d->config.site;
-    if (d->config.where.batch || !d->files || !site || !site->scratch)
+    if (d->config.where.batch || !site || !site->scratch)
         return; /* the cluster does it, or there is nothing */
     const char *owners[] = {trp_held_id(d->run_dir), site->scratch};
-    trp_private_folders_tidy(owners, 2, TIDY_MS);
+    if (d->files)
+        trp_private_folders_tidy(owners, 2, TIDY_MS);
+    trp_private_folders_sweep_in(site->scratch, d->run_dir);
 }
 
 void trp_driver_locations_free(trp_driver *d)

@@ -26,8 +26,8 @@
 #include "executor/spawner_internal.h"
 #include "os/clock.h"
 #include "os/held.h"
+#include "os/private_folder.h"
 #include "os/title.h"
-#include "os/tree.h"
 
 enum { READ_SIZE = 64 * 1024, HOLD_NS = 5000000, KEPT = 34 };
 
@@ -88,21 +88,23 @@ static bool take_signals(struct trp_keeper *k)
     return k->signals >= 0;
 }
 
-/* The scratch root: a new folder of our own below what the site or the run gives. */
+/* The scratch root: a new folder of our own below what the site or the run gives. Where
+ * executor and spawner are killed at one blow, a later run removes it. */
 static void make_scratch(struct trp_keeper *k)
 {
     int made = k->config.scratch[0] ? trp_folder_make(k->config.scratch, NULL) : -1;
     char *path = k->shared->scratch;
-    int n = snprintf(path, TRP_SCRATCH_PATH, "%s/x%d-%s", k->config.scratch,
-                     (int)k->self, k->token + strlen(k->token) - 8);
     atomic_store(&k->shared->made_scratch_parent, made > 0);
-    if (made >= 0 && n < TRP_SCRATCH_PATH && trp_held_mkdir(path, 0700) == 0 &&
-        trp_held_folder(path, NULL, NULL) == 0)
-        k->scratch = trp_held_open(path, O_RDONLY | O_DIRECTORY, 0);
+    if (made < 0)
+        return;
+    k->scratch = trp_private_folder_in(k->config.scratch, k->config.run_dir, path,
+                                       TRP_SCRATCH_PATH);
+    if (k->scratch >= 0 && trp_held_folder(path, NULL, NULL) < 0) {
+        close(k->scratch);
+        k->scratch = -1;
+    }
     if (k->scratch >= 0)
         k->scratch_path = path;
-    else
-        path[0] = '\0';
 }
 
 void trp_scratch_remove(struct trp_spawner_shared *shared, const char *root,
@@ -111,7 +113,7 @@ void trp_scratch_remove(struct trp_spawner_shared *shared, const char *root,
     const char *name = strrchr(shared->scratch, '/');
     int at = name ? trp_held_open(root, O_RDONLY | O_DIRECTORY, 0) : -1;
     if (at >= 0) {
-        trp_tree_remove(at, name + 1, &budget);
+        trp_private_folder_remove_at(at, name + 1, &budget);
         close(at);
     }
     if (atomic_load(&shared->made_scratch_parent))

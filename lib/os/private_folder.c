@@ -17,17 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/cgroup.h"
+#include "os/held.h"
 #include "os/tree.h"
 
 #define PREFIX "troupe-"
 #define NAME PREFIX "XXXXXX"
 #define MARK ".made-by-troupe"
-#define RUN ".run" /* of run files: a link to the run's folder */
+#define RUN ".run" /* a link to the run's folder, where hosts may share what it is in */
 
 enum { PLACES = 4, LOOK_MS = 20, ENTER_TRIES = 50 };
 
@@ -85,9 +87,8 @@ int trp_private_folder(const char *owner, char ret_path[TRP_PRIVATE_FOLDER],
 
 /* Its mark goes last: when this process is killed before, another one can go on. So it
  * does where something cannot be removed now. */
-static bool remove_folder(int at, const char *name)
+bool trp_private_folder_remove_at(int at, const char *name, size_t *budget)
 {
-    size_t all = SIZE_MAX;
     bool rest = false;
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -96,11 +97,17 @@ static bool remove_folder(int at, const char *name)
     for (struct dirent *e; d && (e = readdir(d));) {
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
             strcmp(e->d_name, MARK) != 0)
-            rest |= trp_tree_remove(dirfd(d), e->d_name, &all) != TRP_OK;
+            rest |= trp_tree_remove(dirfd(d), e->d_name, budget) != TRP_OK;
     }
     if (d)
         closedir(d);
-    return !rest && trp_tree_remove(at, name, &all) == TRP_OK;
+    return !rest && trp_tree_remove(at, name, budget) == TRP_OK;
+}
+
+static bool remove_folder(int at, const char *name)
+{
+    size_t all = SIZE_MAX;
+    return trp_private_folder_remove_at(at, name, &all);
 }
 
 bool trp_private_folder_remove(const char *path)
@@ -130,7 +137,7 @@ static bool is_made_for(int folder, const char *const *owners, size_t n)
     return false;
 }
 
-/* Run files of a run that goes on. */
+/* Its run goes on. */
 static bool is_awaited(int folder)
 {
     char run[PATH_MAX], lock[PATH_MAX + 16];
@@ -273,6 +280,14 @@ static int enter(const char *path)
     return -1;
 }
 
+static void make_name(const uint8_t *key, char *name)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ"
+                                 "RSTUVWXYZ-_";
+    for (size_t i = 0; i < TRP_RUN_FILES_KEY; i++)
+        name[sizeof PREFIX - 1 + i] = digits[key[i] & 63];
+}
+
 /* The link comes first: without the mark nobody removes it. */
 static bool mark_run_files(int folder, const char *owner, const char *run_dir)
 {
@@ -305,12 +320,9 @@ static bool enter_in(const char *parent, const char *name, const char *owner,
 int trp_run_files_enter(const char *parent, const uint8_t *key, const char *owner,
                         const char *run_dir, struct trp_run_files *ret, trp_error *err)
 {
-    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ"
-                                 "RSTUVWXYZ-_";
     const char *places[PLACES] = {parent};
     char name[] = NAME;
-    for (size_t i = 0; i < TRP_RUN_FILES_KEY; i++)
-        name[sizeof PREFIX - 1 + i] = digits[key[i] & 63];
+    make_name(key, name);
     if (!parent[0])
         find_places(places);
     for (size_t i = 0; i < PLACES; i++)
@@ -322,7 +334,50 @@ int trp_run_files_enter(const char *parent, const uint8_t *key, const char *owne
                          strerror(errno));
 }
 
-/* The run's folder of that owner in `at`: private folders have no link to a run. */
+/* Their owner: not the run's identity alone, which run files have. */
+static void owner_in(const char *run_dir, char ret[TRP_PRIVATE_OWNER])
+{
+    snprintf(ret, TRP_PRIVATE_OWNER, "process of %s", trp_held_id(run_dir));
+}
+
+int trp_private_folder_in(const char *parent, const char *run_dir, char *ret_path,
+                          size_t size)
+{
+    char path[TRP_RUN_FILES], name[] = NAME, owner[TRP_PRIVATE_OWNER];
+    uint8_t key[TRP_RUN_FILES_KEY];
+    owner_in(run_dir, owner);
+    for (int made = -1, tries = 0; made < 0; tries++) {
+        if (getrandom(key, sizeof key, 0) != sizeof key)
+            return -1;
+        make_name(key, name);
+        int n = snprintf(path, sizeof path, "%s/%s", parent, name);
+        if (n >= (int)sizeof path || n >= (int)size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        made = trp_held_mkdir(path, 0700);
+        if (made < 0 && (errno != EEXIST || tries == ENTER_TRIES))
+            return -1;
+    }
+    memcpy(ret_path, path, strlen(path) + 1);
+    int fd = trp_held_open(path, O_RDONLY | O_DIRECTORY, 0);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        mark_run_files(fd, owner, run_dir);
+    return fd;
+}
+
+void trp_private_folders_sweep_in(const char *parent, const char *run_dir)
+{
+    char owner[TRP_PRIVATE_OWNER];
+    const char *owners[] = {owner};
+    size_t n = run_dir && *trp_held_id(run_dir) ? 1 : 0;
+    if (n)
+        owner_in(run_dir, owner);
+    sweep(parent, owners, n);
+}
+
+/* The run's folder of that owner in `at`: private folders have no link to a run, or, where
+ * they have, another owner. */
 static bool is_run_files_of(int at, const char *name, const char *owner)
 {
     struct stat st;

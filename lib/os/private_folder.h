@@ -40,10 +40,22 @@ int trp_private_folder(const char *owner, char ret_path[TRP_PRIVATE_FOLDER],
  * removed with the folders that are not used any more, when that can be. The same holds
  * when this process is killed meanwhile. */
 bool trp_private_folder_remove(const char *path);
+/* The same for one in the folder `at`, looking at no more than *budget entries. */
+bool trp_private_folder_remove_at(int at, const char *name, size_t *budget);
 
 /* Removes the memory groups of executors (os/cgroup.h) that are named by the folder, with
  * who is in them. */
 void trp_private_folder_end_groups(const char *path);
+
+/* Makes one for a process of a run in the folder `parent`, which may lie on a file
+ * system that other hosts see: nobody there removes it while the run goes on. Returns
+ * its descriptor: the folder is in use for as long as that is open. ret_path has `size`
+ * bytes, and is set once the folder is there. -1 with errno. */
+int trp_private_folder_in(const char *parent, const char *run_dir, char *ret_path,
+                          size_t size);
+/* Removes those in `parent` that nobody uses: of runs that are over, and of `run_dir`,
+ * a run that is on this host only (NULL: none). */
+void trp_private_folders_sweep_in(const char *parent, const char *run_dir);
 
 /* What all processes of a run share on this host: a folder that stays when the last of
  * them has ended, since others of the run may come. It goes with the run: by who leaves

@@ -149,7 +149,7 @@ without_groups() { [ -z "$(groups_of "$1")" ]; }
     kill -9 $all
     nothing_left 10
     [ -d "$mine" ]
-    ls troupe-runs/r/state/scratch/x*
+    ls -d troupe-runs/r/state/scratch/troupe-*
     echo "memory groups: $(groups_of "$mine")"
     kill $holder
     sleep 6 # younger ones may be about to be locked
@@ -159,6 +159,41 @@ without_groups() { [ -z "$(groups_of "$1")" ]; }
     without_groups "$mine"
     [ ! -e troupe-runs/r/state/scratch ]
     rmdir /tmp/troupe-drill1
+}
+
+@test "what executor and spawner leave in the site's scratch folder when killed at one blow goes with the run" {
+    one 'run: "touch $TROUPE_SCRATCH/f begun.$TROUPE_ATTEMPT; [ $TROUPE_ATTEMPT = 1 ] || sleep 60"'
+    mkdir -m 700 disk disk/troupe-backup
+    printf "site: 1\nscratch: %s\n" "$PWD/disk" >site.yaml
+    troupe run --run-name r --site site.yaml p.yaml >out 2>&1 &
+    wait_until 20 ls begun.0
+    local left spawner
+    left=$(echo disk/troupe-??????/0)
+    [ -e "$left/f" ]
+    spawner=$(pid_of "spawner 0" r)
+    kill -STOP "$(pid_of "executor 0" r)" $spawner # or one removes what the other leaves
+    kill -9 $spawner "$(pid_of "executor 0" r)"
+    wait_until 20 ls begun.1
+    wait $!
+    [ "$(ls -A disk)" = troupe-backup ]
+}
+
+@test "what a killed run leaves in the site's scratch folder goes with the next run" {
+    one 'run: "touch $TROUPE_SCRATCH/f begun; [ -e go ] || sleep 60"'
+    mkdir disk
+    printf "site: 1\nscratch: %s\n" "$PWD/disk" >site.yaml
+    troupe run --run-name r --site site.yaml p.yaml >out 2>&1 &
+    wait_until 20 ls begun
+    local all
+    all=$(ours)
+    all=$(sort -rn <<<"$all")
+    kill -STOP $all
+    kill -9 $all
+    nothing_left 10
+    ls disk/troupe-*/0/f
+    touch go
+    run -0 troupe run --run-name next --site site.yaml p.yaml
+    [ -z "$(ls -A disk)" ]
 }
 
 @test "a failed rank fails the gang, which runs again as a whole" {
@@ -231,7 +266,7 @@ kill_guard() {
     [ -d "$mine" ]
     kill_guard r
     [ -d "$mine" ]
-    ls troupe-runs/r/state/scratch/x*
+    ls -d troupe-runs/r/state/scratch/troupe-*
     kill -9 "$(pid_of "executor 0" r)"
     wait_until 20 grep -q "lost its executor" out
     kill_guard r

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/held.h"
 #include "os/private_folder.h"
 #include "os/tree.h"
 
@@ -305,6 +306,41 @@ static void test_last(void)
     remove_run(run, lock);
 }
 
+/* One of a process of a run: others leave it alone while it is used, and then while its run
+ * goes on; the run itself removes it. */
+static void test_in(void)
+{
+    int lock;
+    char *run = make_run(&lock), path[2][TRP_RUN_FILES];
+    struct trp_run_files files;
+    trp_error err;
+    g_assert_cmpint(trp_held_folder(run, NULL, &err), ==, 0);
+    g_assert_cmpint(trp_held_identify(run, &err), ==, 0);
+    for (int i = 0; i < 2; i++) {
+        int fd = trp_private_folder_in(job, run, path[i], sizeof path[i]);
+        g_assert_cmpint(fd, >=, 0);
+        trp_private_folders_sweep_in(job, run);
+        g_assert_true(is_folder(path[i]));
+        close(fd);
+        trp_private_folders_sweep_in(job, NULL);
+        trp_private_folders_sweep_in(job, "/another/run");
+        g_assert_true(is_folder(path[i]));
+        g_assert_cmpint(trp_run_files_find(job, trp_held_id(run), &files, &err), ==,
+                        TRP_ENOENT);
+        if (i == 0)
+            trp_private_folders_sweep_in(job, run);
+        else
+            g_assert_cmpint(flock(lock, LOCK_UN), ==, 0);
+        trp_private_folders_sweep_in(job, NULL);
+        g_assert_false(is_folder(path[i]));
+    }
+    g_assert_cmpint(trp_private_folder_in(job, run, path[0], strlen(path[1])), ==, -1);
+    g_assert_cmpint(trp_private_folder_in("/nonexistent", run, path[0], sizeof path[0]),
+                    ==, -1);
+    trp_held_leave(run);
+    remove_run(run, lock);
+}
+
 static bool is_there(const char *folder, const char *name)
 {
     char *path = g_build_filename(folder, name, NULL);
@@ -380,6 +416,7 @@ int main(int argc, char **argv)
                     test_strange_link);
     g_test_add_func("/private folder/a run's files stay as long as it", test_run_files);
     g_test_add_func("/private folder/a run's last process removes them", test_last);
+    g_test_add_func("/private folder/one in a folder that hosts may share", test_in);
     g_test_add_func("/private folder/another run has other files", test_other_run);
     int r = g_test_run();
     g_assert_cmpint(rmdir(job), ==, 0);

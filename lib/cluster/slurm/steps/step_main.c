@@ -116,6 +116,8 @@ static void sweep(const struct step *s)
     for (int fd = 0; fd < 3; fd++)
         close(fd);
     trp_private_folders_sweep(s->folder);
+    if (s->scratch[0])
+        trp_private_folders_sweep_in(s->scratch, NULL);
     _exit(0);
 }
 
