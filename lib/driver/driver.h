@@ -187,7 +187,8 @@ int trp_driver_end(trp_driver *d, int status, bool quiet);
 void trp_driver_exits(int status);
 
 /* Holds the run's folder (os/held.h), which has to be the one that `troupe` made:
- * its identity is in TROUPE_RUN_ID, which is unset. */
+ * its identity is in TROUPE_RUN_ID, which is unset. This process is its only driver:
+ * TRP_ESTATE as for trp_run_folder_drives. */
 int trp_driver_hold(const char *run_dir, trp_error *err);
 
 /* For C programs (lib/api). Holds and opens the run that `troupe run -- APP` prepared:

@@ -113,7 +113,7 @@ int trp_driver_hold(const char *run_dir, trp_error *err)
     int rc = trp_held_folder(run_dir, id, err);
     unsetenv("TROUPE_RUN_ID");
     trp_quick_hwloc_forget();
-    return rc;
+    return rc < 0 ? rc : trp_run_folder_drives(run_dir, err);
 }
 
 int trp_driver_open(const char *run_dir, trp_driver **ret_driver,

@@ -35,6 +35,8 @@ enum {
     SAME_NAMES = 100,
     LONG_PATH = PATH_MAX + 64, /* a run's path and what lies in it */
     LOCK_TRIES = 4, /* `troupe ls` holds a lock for an instant to see whether it can */
+    DRIVER_MS = 10000, /* for the driver of an earlier start to be gone */
+    LOOK_MS = 50,
 };
 
 #define RESERVED "submitted" /* a file in a folder that waits for its run */
@@ -113,6 +115,40 @@ static int lock_run(const char *path, int *ret_fd, trp_error *err)
                    : failed(err, "lock", file);
     close(fd);
     return code;
+}
+
+/* The lock of the run's driver: kept until this process ends, or only had once. */
+static int lock_driver(const char *path, bool keeps, trp_error *err)
+{
+    char file[LONG_PATH];
+    snprintf(file, sizeof file, "%s/state/driver.lock", path);
+    int fd = trp_held_open(file, O_RDWR | O_CREAT, 0600);
+    if (fd < 0)
+        return failed(err, "make", file);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    bool is_ours, is_held = true;
+    for (int ms = 0;; ms += LOOK_MS) {
+        is_ours = fcntl(fd, F_SETLK, &whole) == 0 || has_no_locks(errno);
+        is_held = !is_ours && (errno == EAGAIN || errno == EACCES);
+        if (!is_held || ms >= DRIVER_MS)
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
+    }
+    if (is_ours && keeps)
+        return 0;
+    int code = is_ours   ? 0
+               : is_held ? trp_error_set(err, TRP_ESTATE,
+                                         "run %s is still ending: its driver, which is "
+                                         "in state/pids, has not gone yet; try again",
+                                         trp_run_shown(path))
+                         : failed(err, "lock", file);
+    close(fd);
+    return code;
+}
+
+int trp_run_folder_drives(const char *run_dir, trp_error *err)
+{
+    return lock_driver(run_dir, true, err);
 }
 
 /* RUNS/last → name, at once. */
@@ -476,6 +512,8 @@ int trp_run_folder_open(const char *runs, const char *run, trp_run_folder **ret,
     code = lock_run(path, &f->lock_fd, err);
     if (code == TRP_ESTATE)
         trp_error_set(err, code, "run %s is still running", f->shown);
+    if (code == 0)
+        code = lock_driver(path, false, err);
     if (code == 0)
         code = trp_held_identify(path, err);
     if (code < 0) {

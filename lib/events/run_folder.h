@@ -4,6 +4,7 @@
  *
  *     events.jsonl  logs/STAGE/TASK.ATTEMPT.{out,err}  state/
  *     state/lock    held (flock) by `troupe` while the run goes on
+ *     state/driver.lock  held (fcntl) by the driver until its process ends
  *     state/run.json  {"run","name","started","ended","status","exit","pid","host",
  *                     "command"}
  *     state/pids    one line a process: "PID what"
@@ -67,13 +68,16 @@ int trp_run_folder_find(const char *runs, const char *run, char **ret_path,
                         trp_error *err);
 /* Opens an existing one for --resume: a name below RUNS or a path.
  * TRP_EINVAL when it is not a run folder; TRP_ESTATE when it is still running (its lock
- * is held). */
+ * is held), or when its driver outlives it and is not gone within 10 s. */
 int trp_run_folder_open(const char *runs, const char *run, trp_run_folder **ret,
                         trp_error *err);
 /* It is the newest again: `last` links to it, where it lies below RUNS. */
 int trp_run_folder_newest(const trp_run_folder *f, trp_error *err);
 void trp_run_folder_free(trp_run_folder *f);
 
+/* This process is the run's driver until it ends; its children are not. Waits for the
+ * driver of an earlier start: TRP_ESTATE when it is not gone within 10 s. */
+int trp_run_folder_drives(const char *run_dir, trp_error *err);
 /* Rewrites state/run.json at once (write, rename). status: "running", "succeeded",
  * "failed", "cancelled", "stopped". */
 int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *status,

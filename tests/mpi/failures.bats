@@ -556,6 +556,23 @@ Y
     [[ "$output" == *died* || "$output" == *cancelled* ]]
 }
 
+@test "troupe and its guard killed together: no other start while the driver is there" {
+    local driver
+    one 'run: "touch began; until [ -e go ]; do sleep 0.05; done; echo done"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    wait_until 20 [ -e began ]
+    driver=$(pid_of driver r)
+    kill -STOP "$driver"
+    kill -STOP "$(guard_of r)" $! # or one acts on the end of the other
+    kill -9 "$(guard_of r)" $!
+    run -4 timeout 30 troupe run --resume r
+    [ "$output" = "troupe: run troupe-runs/r is still ending: its driver, which is in state/pids, has not gone yet; try again" ]
+    kill -CONT "$driver"
+    touch go
+    wait_until 60 troupe run --resume r
+    [ "$(events r | grep -c '"Event":"SparkListenerApplicationEnd"')" = 2 ]
+}
+
 # full_disk SIZE: p.yaml runs on a file system of that size and ends with 4.
 full_disk() {
     [ "$(id -u)" = 0 ] || skip "needs root for a small file system"
