@@ -121,8 +121,8 @@ struct trp_pipeline_stage {
     struct trp_mark foreach_mark; /* of the pattern, list or items */
     struct trp_column_use *columns;
     bool allow_empty;
-    bool one_log;   /* `task_logs: stage`: one stream for what its tasks print */
-    bool absent;    /* `when`, which is here, says so: */
+    bool one_log; /* `task_logs: stage`: one stream for what its tasks print */
+    bool absent;  /* `when`, which is here, says so: */
     struct trp_mark when;
     uint32_t place; /* among all, once those are behind the others */
     uint32_t tasks; /* 1 when neither tasks nor foreach is written */
