@@ -105,8 +105,11 @@ END
     [ -z "$(find troupe-runs -name 'shuffle')" ]
 }
 
+two_executors() { [ "$(ours_like '^troupe: executor [0-9]* r$' | wc -l)" = 2 ]; }
+
 @test "an executor that dies behind its map tasks takes none of their outputs along" {
     tally
+    wait_until 20 two_executors # one may do all tasks but the last before the other is there
     local waits id killed=0
     waits=$(cat wait.here)
     for id in 0 1 2 3; do
@@ -235,6 +238,7 @@ serving() {
     local id waits
     fetched
     tally TALLY_PLAIN=1 TROUPE_OPT_network_timeout=4s TROUPE_OPT_executor_heartbeatInterval=1s
+    wait_until 20 two_executors
     waits=$(cat wait.here)
     for id in 0 1 2; do
         [ $id != "$waits" ] && pid_of "executor $id" r >pids && break
