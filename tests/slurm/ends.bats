@@ -67,6 +67,7 @@ nobody_on() {
     wait_until 20 bash -c '[ "$(cluster exec head squeue -h -o %T -j '"$job"')" = PENDING ]'
     start_now "$job"
     wait_until 60 job_is_over "$job"
+    cat out "troupe-runs/$run/state/run.json"
     grep -qx "troupe: Slurm has started job $job again: going on with run $run" out
     [ "$(readlink troupe-runs/last)" = "$run" ]
     [ "$(grep -o '"status":"[a-z]*"' "troupe-runs/$run/state/run.json")" = '"status":"succeeded"' ]

@@ -82,7 +82,8 @@ slurmctld_goes() {
 }
 
 job_is_over() {
-    [ -z "$(on head squeue -h -j "$1" -o %T 2>/dev/null)" ]
+    local states
+    states=$(on head squeue -h -j "$1" -o %T 2>&1) && [ -z "$states" ] || [[ "$states" == *"Invalid job id"* ]]
 }
 
 # finished SECONDS: waits for $job and shows its output; its exit status.
