@@ -3,48 +3,30 @@
  * and memory. Else each process of Open MPI 4.1 looks at PCI, disks and, with hwloc's
  * plugins, X11 and OpenCL: 30 of the 40 ms that it takes to look at a machine.
  *
- * What a user has set is left as it is.
+ * What a user has set is left as it is. One thread at a time: the environment is the
+ * process's.
  */
 #ifndef TRP_OS_QUICK_HWLOC_H
 #define TRP_OS_QUICK_HWLOC_H
 
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { TRP_QUICK_HWLOC = 2 };
 
-static const char *const trp_quick_hwloc[TRP_QUICK_HWLOC][2] = {
-    {"HWLOC_COMPONENTS",   "-linuxio"    },
-    {"HWLOC_PLUGINS_PATH", "/nonexistent"},
-};
+/* Names and values. */
+extern const char *const trp_quick_hwloc[TRP_QUICK_HWLOC][2];
 
-/* Is there beside them in an environment that they were put into, for who starts in it
- * and is to forget them. */
+/* Stands beside them in an environment that they were put into, for a process that is to
+ * forget them when it has started. */
 #define TRP_QUICK_HWLOC_MARK "TROUPE_QUICK_HWLOC"
 
-static inline void trp_quick_hwloc_forget(void)
-{
-    for (int i = 0; i < TRP_QUICK_HWLOC && getenv(TRP_QUICK_HWLOC_MARK); i++) {
-        const char *value = getenv(trp_quick_hwloc[i][0]);
-        if (value && strcmp(value, trp_quick_hwloc[i][1]) == 0)
-            unsetenv(trp_quick_hwloc[i][0]);
-    }
-    unsetenv(TRP_QUICK_HWLOC_MARK);
-}
+/* Takes them out of this process's environment, where they stand with the mark, so that
+ * what it starts looks at devices again. */
+void trp_quick_hwloc_forget(void);
 
-/* For this process, until trp_quick_hwloc_end with the same marks. */
-static inline void trp_quick_hwloc_begin(bool ours[TRP_QUICK_HWLOC])
-{
-    for (int i = 0; i < TRP_QUICK_HWLOC; i++)
-        ours[i] = !getenv(trp_quick_hwloc[i][0]) &&
-                  setenv(trp_quick_hwloc[i][0], trp_quick_hwloc[i][1], 1) == 0;
-}
-static inline void trp_quick_hwloc_end(const bool ours[TRP_QUICK_HWLOC])
-{
-    for (int i = 0; i < TRP_QUICK_HWLOC; i++)
-        if (ours[i])
-            unsetenv(trp_quick_hwloc[i][0]);
-}
+/* Puts them into this process's environment, until trp_quick_hwloc_end with the same
+ * `ours`, which says of each whether it was put there. */
+void trp_quick_hwloc_begin(bool ours[TRP_QUICK_HWLOC]);
+void trp_quick_hwloc_end(const bool ours[TRP_QUICK_HWLOC]);
 
 #endif

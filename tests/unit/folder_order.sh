@@ -26,7 +26,7 @@ cluster/slurm/steps: core os conf events executor cluster cluster/slurm/accounts
 cluster/slurm: core os conf events cluster cluster/slurm/accounts cluster/slurm/helper cluster/slurm/shared cluster/slurm/jobs cluster/slurm/steps
 driver:         core os wire conf events comm data executor cluster cluster/local cluster/slurm cluster/slurm/accounts cluster/slurm/helper cluster/slurm/check
 api:            core os wire events data executor driver
-modules:        core comm
+modules:        core os comm
 launcher:       core os conf events sim/scenario sim/run comm cluster cluster/slurm/helper cluster/slurm/check driver
 launcher/rank:  os comm executor cluster/slurm/jobs cluster/slurm/steps driver
 launcher/slurm: cluster/slurm/helper
