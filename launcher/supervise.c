@@ -7,7 +7,7 @@
  * each with its time limit: after 'E' the driver has EXIT_MS to end, and its mpirun
  * GONE_MS from then on; after a kill (second signal) KILL_MS; after its connection
  * closed without 'E' LOST_MS (its own end, as told by the guard, says more). A driver
- * of a pipeline that does not connect within TRP_WATCH_COME_UP_MS is given up; a user's
+ * of a pipeline that is not there within TRP_WATCH_COME_UP_MS is given up; a user's
  * own program may take its time before trp_init. When ompi-server died before the driver
  * was there it never will be; later the driver goes on over sockets.
  *
@@ -310,6 +310,8 @@ static void on_guard(struct trp_watch *w)
     }
     if (r.event == TRP_GUARD_STARTED) {
         w->driver = r.status;
+        if (!w->what->is_program && !w->connected && w->interrupts < 2)
+            w->deadline = trp_clock_ms() + TRP_WATCH_COME_UP_MS;
         return;
     }
     if (r.event == TRP_GUARD_SERVER && w->connected) {
@@ -325,6 +327,22 @@ static void on_guard(struct trp_watch *w)
     end_watch(w);
 }
 
+/* A driver that is there has first to look at all that earlier starts have done: with
+ * many outputs, or large ones that it reads whole, that takes more than the time to come
+ * up. The user may end it. */
+static bool is_coming_up(struct trp_watch *w)
+{
+    if (w->connected || w->interrupts > 1 || !trp_run_folder_is_driven(w->folder->path))
+        return false;
+    if (!w->told_coming_up)
+        fprintf(stderr,
+                "troupe: the driver still looks at what earlier starts of the run have "
+                "done; Ctrl-C twice ends it\n");
+    w->told_coming_up = true;
+    w->deadline = trp_clock_ms() + TRP_WATCH_COME_UP_MS;
+    return true;
+}
+
 static void watch_run(struct trp_watch *w)
 {
     while (!w->over) {
@@ -335,8 +353,11 @@ static void watch_run(struct trp_watch *w)
             {.fd = w->guard,   .events = POLLIN}
         };
         int64_t left = w->deadline == INT64_MAX ? -1 : w->deadline - trp_clock_ms();
-        if (w->deadline != INT64_MAX && left <= 0)
-            return;
+        if (w->deadline != INT64_MAX && left <= 0) {
+            if (!is_coming_up(w))
+                return;
+            continue;
+        }
         if (poll(v, 4, (int)left) < 0)
             continue;
         if (v[0].revents)
@@ -482,8 +503,6 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
         return TRP_WATCH_PLATFORM;
     }
     s->listen_fd = -1; /* closed by the loop, or below */
-    if (!what->is_program)
-        w.deadline = trp_clock_ms() + TRP_WATCH_COME_UP_MS;
     watch_run(&w);
     if (w.adopted)
         end_adopted(&w);

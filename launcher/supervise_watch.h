@@ -15,7 +15,7 @@
 #include "supervise.h"
 
 enum {
-    TRP_WATCH_COME_UP_MS = 60000, /* for a driver of a pipeline to connect */
+    TRP_WATCH_COME_UP_MS = 60000, /* for a driver of a pipeline to be there */
     TRP_WATCH_PLATFORM = 4,       /* exit status: the platform failed */
     TRP_WATCH_SPARED = 63,
 };
@@ -42,6 +42,7 @@ struct trp_watch {
     uint8_t said[5]; /* of the driver, so far */
     size_t nsaid;
     int64_t deadline; /* INT64_MAX: none */
+    bool told_coming_up;
     bool over;
     char failure[TRP_ERROR_TEXT]; /* the platform failed: why */
 };

@@ -117,15 +117,23 @@ static int lock_run(const char *path, int *ret_fd, trp_error *err)
     return code;
 }
 
+/* A lock on the whole file. */
+static const struct flock driver_lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+static int open_driver_lock(const char *path, char file[LONG_PATH])
+{
+    snprintf(file, LONG_PATH, "%s/state/driver.lock", path);
+    return trp_held_open(file, O_RDWR | O_CREAT, 0600);
+}
+
 /* The lock of the run's driver: kept until this process ends, or only had once. */
 static int lock_driver(const char *path, bool keeps, trp_error *err)
 {
     char file[LONG_PATH];
-    snprintf(file, sizeof file, "%s/state/driver.lock", path);
-    int fd = trp_held_open(file, O_RDWR | O_CREAT, 0600);
+    int fd = open_driver_lock(path, file);
     if (fd < 0)
         return failed(err, "make", file);
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct flock whole = driver_lock;
     bool is_ours, is_held = true;
     for (int ms = 0;; ms += LOOK_MS) {
         is_ours = fcntl(fd, F_SETLK, &whole) == 0 || has_no_locks(errno);
@@ -149,6 +157,17 @@ static int lock_driver(const char *path, bool keeps, trp_error *err)
 int trp_run_folder_drives(const char *run_dir, trp_error *err)
 {
     return lock_driver(run_dir, true, err);
+}
+
+bool trp_run_folder_is_driven(const char *run_dir)
+{
+    char file[LONG_PATH];
+    int fd = open_driver_lock(run_dir, file);
+    struct flock whole = driver_lock;
+    bool is = fd >= 0 && fcntl(fd, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+    if (fd >= 0)
+        close(fd);
+    return is;
 }
 
 /* RUNS/last → name, at once. */

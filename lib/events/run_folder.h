@@ -78,6 +78,8 @@ void trp_run_folder_free(trp_run_folder *f);
 /* This process is the run's driver until it ends; its children are not. Waits for the
  * driver of an earlier start: TRP_ESTATE when it is not gone within 10 s. */
 int trp_run_folder_drives(const char *run_dir, trp_error *err);
+/* Another process is the run's driver. False where the file system has no locks, too. */
+bool trp_run_folder_is_driven(const char *run_dir);
 /* Rewrites state/run.json at once (write, rename). status: "running", "succeeded",
  * "failed", "cancelled", "stopped". */
 int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *status,

@@ -253,3 +253,26 @@ Y
     run -2 troupe run --local=2 --set resume.check=size p.yaml
     [[ "$output" == *"resume.check"*"contents|time"* ]]
 }
+
+@test "a driver that looks at what was done for more than a minute is waited for" {
+    local done=troupe-runs/r/state/done.jsonl pid
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: s, tasks: 3, run: "echo >>ran; [ $TROUPE_TASK != 2 -o -e good ]", retries: {max_failures: 1}}
+Y
+    run -1 troupe run --keep-going --run-name r p.yaml
+    touch good
+    mv "$done" was
+    mkfifo "$done" # what is read from it comes late
+    troupe run --keep-going --resume r >out 2>&1 &
+    pid=$!
+    wait_until 90 grep -qx 'troupe: the driver still looks at what earlier starts of the run have done; Ctrl-C twice ends it' out
+    exec 9>"$done"
+    cp was now
+    mv now "$done"
+    cat was >&9
+    exec 9>&-
+    wait $pid || { cat out; return 1; }
+    [ "$(wc -l <ran)" = 4 ]
+}
