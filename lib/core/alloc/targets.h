@@ -1,6 +1,6 @@
 /*
- * How many executors each profile should have, by Spark's series (semantics 16,
- * decisions 6, 10 and 11): alloc.grow=ramp.
+ * How many executors each profile should have, by Spark's series (semantics,
+ * section 16, differences 6, 10 and 11): alloc.grow=ramp.
  *
  * Words. The *target* of a profile is the number of executors requested, in all. What
  * its tasks would use is its *demand*. While tasks wait there is a *backlog*, and the

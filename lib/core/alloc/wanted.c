@@ -1,6 +1,6 @@
 /*
- * How many executors each profile should have, and which are released. Semantics 16,
- * decisions 4, 5, 8, 10 and 11.
+ * How many executors each profile should have, and which are released. Semantics,
+ * section 16, differences 4, 5, 8, 10 and 11.
  *
  * The demand of a class (demand.c), bounded by its share of the limits over all
  * profiles (yield.c), is compared with its executors, live and requested, whenever

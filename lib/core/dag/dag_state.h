@@ -1,6 +1,7 @@
 /*
  * What the DAG's parts share: stages, jobs, and the seam between them and the task
- * scheduler. Internal to lib/core. Semantics 13 (gate and retry), 14, 15.
+ * scheduler. Internal to lib/core. Semantics, sections 13 (gate and retry), 14
+ * and 15.
  *
  *     dag/graph.c      datasets: which stages a job needs
  *     dag/outputs.c    where map outputs lie

@@ -1,6 +1,7 @@
 /*
  * Datasets and what they are computed from. It knows nothing of the engine: jobs and
- * stages are made of what is found here. Semantics 5, 13 (chain checks) and 14.
+ * stages are made of what is found here. Semantics, sections 5, 13
+ * (chain checks) and 14.
  *
  * Words. A *dataset* has partitions and parents. A *narrow* parent is computed in the
  * same task (partition i from partition i, or from a run of partitions), a *shuffle* parent in a stage of its own,

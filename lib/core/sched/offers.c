@@ -1,6 +1,6 @@
 /*
- * Offers: free resources of an executor meet the pending tasks of a set. Semantics 6 to
- * 8, 13.
+ * Offers: free resources of an executor meet the pending tasks of a set. Semantics,
+ * sections 6 to 8 and 13.
  *
  * One *offer* gives a set at most one task: what fits (ledger), how far from home the
  * clock allows (locality.c), which task (pending.c). A *visit* makes offers to one set

@@ -1,6 +1,6 @@
 /*
  * Hosts and racks of a run, by dense number, and how many executors live on each.
- * Semantics 7.1: "the cluster's host → rack resolver": the topology that a run begins
+ * Semantics, section 7.1: "the cluster's host → rack resolver": the topology that a run begins
  * with, and what executors bring along.
  */
 #ifndef TRP_CORE_TOPO_HOSTS_H
