@@ -270,6 +270,9 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
     bool revive = ev->ended.status != TRP_END_SUCCESS;
     trp_stage_id stage = e->attempts.v[slot].set->stage->id;
     bool limited = e->attempts.v[slot].set->stage->max_running > 0;
+    const struct trp_class *c =
+        executor == TRP_NONE ? NULL : e->classes[e->executors[executor]->class];
+    uint32_t recalls = c ? c->recalls : 0;
     bool uncounted =
         ev->ended.status == TRP_END_LOST &&
         ((e->attempts.v[slot].flags & TRP_ATTEMPT_LAUNCHING) ||
@@ -280,8 +283,9 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
         return;
     }
     struct trp_executor *x = e->executors[executor];
-    /* First to those that could start it: where it was it would be queued again. */
-    if (recalled)
+    /* First to those that could start it: where it was it would be queued again. If a
+     * recall came too late, they get another one. */
+    if (recalled || c->recalls < recalls)
         trp_round_full(e, e->classes[x->class]);
     trp_round_partial(e, x);
     if (revive && !recalled)
@@ -303,7 +307,7 @@ TRP_RARE static void on_drain(struct trp_engine *e)
         struct trp_executor *x = e->classes[i] ? e->classes[i]->queued : NULL;
         for (; x; x = x->queued_next == e->classes[i]->queued ? NULL : x->queued_next)
             for (uint32_t s = x->queue_first; s != TRP_NONE; s = e->attempts.v[s].next)
-                trp_attempt_kill(e, s, true);
+                trp_attempt_recall(e, s);
     }
 }
 

@@ -32,6 +32,7 @@ static int check_executor(const struct trp_engine *e, const struct trp_executor 
         CHECK(a->state == TRP_ATTEMPT_RUNNING && a->executor == x->id.n,
               "executor %u: attempt %u on the wrong list", x->id.n, s);
         CHECK(is_of_its_task(e, s), "attempt %u is not its task's", s);
+        CHECK(!a->recall_sent, "attempt %u runs, and is being recalled", s);
         cores += a->set->profile->task_cpus;
         running++;
     }
@@ -167,7 +168,7 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
                        trp_error *err)
 {
     uint32_t live = 0, requested = 0, idle = 0, free = 0, queued = 0, yielding = 0,
-             ahead = 0, may = 0, granted = 0;
+             ahead = 0, may = 0, granted = 0, recalls = 0;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
         const struct trp_executor *x = e->executors[i];
         if (!x || x->class != c->profile.n)
@@ -177,6 +178,8 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
         idle += x->state == TRP_EXECUTOR_LIVE && !x->nrunning;
         free += x->free_next != NULL;
         queued += x->nqueued;
+        for (uint32_t s = x->queue_first; s != TRP_NONE; s = e->attempts.v[s].next)
+            recalls += e->attempts.v[s].recall_sent;
         yielding += x->yields;
         ahead += x->ahead;
         may += x->may_add && x->state == TRP_EXECUTOR_REQUESTED;
@@ -189,6 +192,8 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
           "queued %u (%u)",
           c->profile.n, c->live, live, c->requested, requested, c->idle, idle, c->nfree,
           free, c->nqueued, queued);
+    CHECK(recalls == c->recalls, "profile %u: %u recalls under way (counted %u)",
+          c->profile.n, c->recalls, recalls);
     CHECK(granted == c->granted, "profile %u: %u requests have room (counted %u)",
           c->profile.n, granted, c->granted);
     CHECK(may == c->nmay, "profile %u: %u requests may be had elsewhere (counted %u)",

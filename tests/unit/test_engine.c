@@ -794,6 +794,93 @@ static void the_last_that_is_recalled_is_not_queued_there_again(void)
     world_free(&w);
 }
 
+/* The recalled attempt begins before the recall comes to its executor: from then on it
+ * is one like others, which can be killed. */
+static void what_began_before_its_recall_can_be_killed(void)
+{
+    struct world w;
+    struct trp_engine_config c;
+    trp_options_engine_config(NULL, &c);
+    c.max_executors = 2;
+    world_init(&w, NULL);
+    w.manual = true;
+    world_start(&w, &c);
+    struct trp_stage_spec s = world_stage("a", 4);
+    world_submit(&w, &s, 1);
+    uint32_t second = g_array_index(w.executors, uint32_t, 1);
+    world_come(&w, g_array_index(w.executors, uint32_t, 0));
+    while (w.attempts->len < 2)
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
+    world_come(&w, second);
+    g_assert_true(world_attempt_at(&w, 1)->recall);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_false(world_attempt_at(&w, 0)->kill);
+    struct trp_event cancel = {.kind = TRP_EVENT_CANCEL_JOB};
+    world_step(&w, &cancel);
+    g_assert_true(world_attempt_at(&w, 0)->kill);
+    world_free(&w);
+}
+
+/* Ends what runs on an executor in front of the attempt `i`, which is queued there. */
+static void end_in_front_of(struct world *w, guint i)
+{
+    for (guint k = 0; k < i; k++)
+        if (world_attempt_at(w, k)->executor == world_attempt_at(w, i)->executor) {
+            world_end(w, world_attempt_at(w, k)->id, TRP_END_SUCCESS, 0, 1000);
+            return;
+        }
+    g_assert_not_reached();
+}
+
+static guint recalled(struct world *w, uint32_t executor)
+{
+    for (guint i = 0; i < w->attempts->len; i++)
+        if (world_attempt_at(w, i)->recall &&
+            world_attempt_at(w, i)->executor == executor)
+            return i;
+    return UINT_MAX;
+}
+
+/* Two executors have queues, a third is free: it gets what is queued, even though the
+ * first recall comes too late. */
+static void a_recall_that_comes_too_late_is_followed_by_another(void)
+{
+    struct world w;
+    struct trp_engine_config c;
+    trp_options_engine_config(NULL, &c);
+    c.max_executors = 3;
+    world_init(&w, NULL);
+    w.manual = true;
+    world_start(&w, &c);
+    struct trp_stage_spec s = world_stage("a", 8);
+    world_submit(&w, &s, 1);
+    uint32_t x[3];
+    memcpy(x, w.executors->data, sizeof x);
+    world_come(&w, x[0]);
+    for (int i = 0; i < 2; i++)
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
+    world_come(&w, x[1]);
+    g_assert_cmpuint(w.attempts->len, ==, 6); /* two run, three and one are queued */
+    world_come(&w, x[2]);
+    guint i = recalled(&w, x[0]);
+    if (i != UINT_MAX) { /* that one is given back, and ends: the other's turn */
+        world_end(&w, world_attempt_at(&w, i)->id, TRP_END_RECALLED, 0, 0);
+        g_assert_cmpuint(world_attempt_at(&w, w.attempts->len - 1)->executor, ==, x[2]);
+        world_end(&w, world_attempt_at(&w, w.attempts->len - 1)->id, TRP_END_SUCCESS, 0,
+                  1000);
+    }
+    i = recalled(&w, x[1]);
+    g_assert_cmpuint(i, <, UINT_MAX);
+    g_assert_cmpuint(recalled(&w, x[0]), ==, UINT_MAX);
+    end_in_front_of(&w, i);
+    i = recalled(&w, x[0]);
+    g_assert_cmpuint(i, <, UINT_MAX);
+    world_end(&w, world_attempt_at(&w, i)->id, TRP_END_RECALLED, 0, 0);
+    g_assert_cmpuint(world_attempt_at(&w, w.attempts->len - 1)->executor, ==, x[2]);
+    world_free(&w);
+}
+
 static void a_task_killed_for_memory_runs_again_with_more(void)
 {
     struct world w;
@@ -945,6 +1032,8 @@ int main(int argc, char **argv)
     ADD(short_tasks_are_queued_ahead_and_long_ones_are_not);
     ADD(what_is_queued_is_recalled_when_another_could_start_it);
     ADD(the_last_that_is_recalled_is_not_queued_there_again);
+    ADD(what_began_before_its_recall_can_be_killed);
+    ADD(a_recall_that_comes_too_late_is_followed_by_another);
     ADD(a_task_killed_for_memory_runs_again_with_more);
     ADD(draining_lets_running_tasks_finish);
     ADD(draining_withdraws_what_was_asked_for);

@@ -24,7 +24,7 @@ uint32_t trp_attempt_new(struct trp_engine *e)
     a->state = TRP_ATTEMPT_FREE; /* until it has its place */
     a->grants = NULL;
     a->ngrants = 0;
-    a->kill_sent = false;
+    a->kill_sent = a->recall_sent = false;
     a->flags = 0;
     a->twin = TRP_NONE;
     a->rate = 0;

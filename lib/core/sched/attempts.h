@@ -35,11 +35,17 @@ void trp_task_failed_text(uint32_t task, uint32_t failures, char *buf, size_t si
 void trp_task_undo(struct trp_engine *e, struct trp_task_set *s, uint32_t task);
 void trp_gang_launch(struct trp_engine *e, struct trp_task_set *s);
 
-/* ---- losses.c ---- */
+/* ---- executor_losses.c ---- */
 
 void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
                        const struct trp_event *lost);
-void trp_attempt_kill(struct trp_engine *e, uint32_t slot, bool recall);
+/* Kills an attempt, running or queued: once. */
+void trp_attempt_kill(struct trp_engine *e, uint32_t slot);
+/* Asks for a queued attempt back: once, counted in its class. It may begin before that
+ * comes to its executor; then it runs, and may be killed later. */
+void trp_attempt_recall(struct trp_engine *e, uint32_t slot);
+/* It has left the queue: whatever comes of a recall is of no interest any more. */
+void trp_attempt_forget_recall(struct trp_engine *e, struct trp_attempt *a);
 void trp_attempts_kill(struct trp_engine *e, struct trp_task_set *s);
 /* Is it nobody's failure that a gang was lost so (end->code)? Told once an attempt. */
 bool trp_gang_blameless(struct trp_engine *e, uint32_t slot,

@@ -1,5 +1,5 @@
 /*
- * Executors that are released in good order. Semantics 10 and 16.
+ * Executors that are released in good order. Semantics, sections 10 and 16.
  *
  * A decommissioned executor gets nothing new and makes no locality level. What runs
  * there continues, what is queued there is recalled, and when nothing runs any more it
@@ -89,7 +89,7 @@ void trp_executor_decommission(struct trp_engine *e, struct trp_executor *x)
         return;
     for (uint32_t slot = x->queue_first; slot != TRP_NONE;
          slot = e->attempts.v[slot].next)
-        trp_attempt_kill(e, slot, true);
+        trp_attempt_recall(e, slot);
     trp_executor_drain(e, x);
     trp_dag_executor_decommissioned(e, x->id.n, false);
     e->offer_all |= e->preferring != NULL; /* nobody waits for it any more */

@@ -1,5 +1,6 @@
 /*
- * Executors that are lost, and kills. Semantics 10, decisions 8, 15 and 17.
+ * Executors that are lost, and kills. Semantics, section 10, differences 8, 15
+ * and 17.
  *
  * Of a lost executor the outputs are dropped first: finished map tasks are pending
  * again if their files were the executor's. Then what was queued there is recalled.
@@ -12,13 +13,9 @@
 
 /* ---- kills ---- */
 
-void trp_attempt_kill(struct trp_engine *e, uint32_t slot, bool recall)
+static void add_kill(struct trp_engine *e, uint32_t slot, bool recall)
 {
-    struct trp_attempt *a = &e->attempts.v[slot];
-    bool again = a->kill_sent && a->state == TRP_ATTEMPT_QUEUED && !recall;
-    if (a->kill_sent && !again)
-        return;
-    a->kill_sent = true;
+    const struct trp_attempt *a = &e->attempts.v[slot];
     struct trp_action *act = trp_action_add(e, TRP_ACTION_KILL);
     act->kill.attempt = trp_attempt_id_of(e, slot);
     act->kill.executor.n = a->executor;
@@ -29,11 +26,37 @@ void trp_attempt_kill(struct trp_engine *e, uint32_t slot, bool recall)
     act->kill.number = a->number;
 }
 
+void trp_attempt_kill(struct trp_engine *e, uint32_t slot)
+{
+    struct trp_attempt *a = &e->attempts.v[slot];
+    if (a->kill_sent)
+        return;
+    a->kill_sent = true;
+    add_kill(e, slot, false);
+}
+
+void trp_attempt_recall(struct trp_engine *e, uint32_t slot)
+{
+    struct trp_attempt *a = &e->attempts.v[slot];
+    if (a->kill_sent || a->recall_sent)
+        return;
+    a->recall_sent = true;
+    e->classes[e->executors[a->executor]->class]->recalls++;
+    add_kill(e, slot, true);
+}
+
+void trp_attempt_forget_recall(struct trp_engine *e, struct trp_attempt *a)
+{
+    if (a->recall_sent)
+        e->classes[e->executors[a->executor]->class]->recalls--;
+    a->recall_sent = false;
+}
+
 static void kill_list(struct trp_engine *e, const struct trp_task_set *s, uint32_t slot)
 {
     for (; slot != TRP_NONE; slot = e->attempts.v[slot].next)
         if (e->attempts.v[slot].set == s)
-            trp_attempt_kill(e, slot, false);
+            trp_attempt_kill(e, slot);
 }
 
 /* Kills all live attempts of a set. O(executors), once a stage that fails. */
@@ -43,7 +66,7 @@ void trp_attempts_kill(struct trp_engine *e, struct trp_task_set *s)
         return;
     if (!s->class) {
         if (s->tasks[0].attempt != TRP_NONE)
-            trp_attempt_kill(e, s->tasks[0].attempt, false);
+            trp_attempt_kill(e, s->tasks[0].attempt);
         return;
     }
     for (; s; s = s->overflow)

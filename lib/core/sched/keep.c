@@ -59,11 +59,8 @@ void trp_keep_recall(struct trp_engine *e, const struct trp_task_set *s)
     struct trp_executor *x = e->config.barrier.reserve_ns ? c->queued : NULL;
     for (; x; x = x->queued_next == c->queued ? NULL : x->queued_next)
         for (uint32_t i = x->queue_first; i != TRP_NONE; i = e->attempts.v[i].next) {
-            const struct trp_attempt *a = &e->attempts.v[i];
-            if (a->kill_sent || !trp_task_set_before(s, a->set))
-                continue;
-            c->recalls++;
-            trp_attempt_kill(e, i, true);
+            if (trp_task_set_before(s, e->attempts.v[i].set))
+                trp_attempt_recall(e, i);
         }
 }
 

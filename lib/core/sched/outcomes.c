@@ -96,10 +96,9 @@ static void verdict(struct trp_engine *e, uint32_t slot, enum trp_end_status sta
 
 TRP_RARE static void leave_queue(struct trp_engine *e, uint32_t slot)
 {
-    const struct trp_attempt *a = &e->attempts.v[slot];
+    struct trp_attempt *a = &e->attempts.v[slot];
     struct trp_executor *x = e->executors[a->executor];
-    if (a->kill_sent && !a->set->zombie && e->classes[x->class]->recalls)
-        e->classes[x->class]->recalls--;
+    trp_attempt_forget_recall(e, a);
     a->set->queued--;
     trp_executor_detach(e, x, slot);
 }
@@ -171,7 +170,7 @@ TRP_RARE static void kill_others(struct trp_engine *e, const struct trp_task *t)
     for (uint32_t slot = t->attempt; slot != TRP_NONE;
          slot = e->attempts.v[slot].twin) {
         e->attempts.v[slot].flags |= TRP_ATTEMPT_BEATEN;
-        trp_attempt_kill(e, slot, false);
+        trp_attempt_kill(e, slot);
     }
 }
 

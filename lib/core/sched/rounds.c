@@ -1,6 +1,6 @@
 /*
- * Rounds of real runs: free cores meet pending tasks. Semantics 6 to 8, decisions 3 and
- * 16; one offer is made in offers.c.
+ * Rounds of real runs: free cores meet pending tasks. Semantics, sections 6 to 8,
+ * differences 3 and 16; one offer is made in offers.c.
  *
  * A *full* round offers every executor of a class that has a free core (after a stage
  * was submitted, a wait for locality passed, a task came back). A *partial* round
@@ -24,7 +24,8 @@
  * the set are sent there to wait: as many as keep it busy for `queue_ahead_ns` by the
  * set's mean, but at most half of an executor's share of the tasks that are left, so
  * that the set's last tasks are spread evenly. When a slot becomes free elsewhere and
- * nothing is pending, a waiting task is recalled.
+ * nothing is pending, a waiting task is recalled. If it has begun before the recall comes
+ * to its executor, another one is recalled.
  */
 #include <string.h>
 
@@ -78,19 +79,15 @@ static void queue_fill(struct trp_engine *e, struct trp_executor *x)
     }
 }
 
-/* A core of `x` is free and nothing of its class is pending: takes the last one back
- * from the executor whose turn it is, one for each free executor at a time. */
-TRP_RARE static void recall(struct trp_engine *e, struct trp_executor *x)
+/* Executors are free and nothing of their class is pending: takes the last one back from
+ * the executor whose turn it is, one for each free executor at a time. */
+TRP_RARE static void recall(struct trp_engine *e, struct trp_class *c)
 {
-    struct trp_class *c = e->classes[x->class];
     struct trp_executor *from = c->queued;
     if (!from || c->recalls >= c->nfree)
         return;
     c->queued = from->queued_next;
-    if (e->attempts.v[from->queue_last].kill_sent)
-        return;
-    c->recalls++;
-    trp_attempt_kill(e, from->queue_last, true);
+    trp_attempt_recall(e, from->queue_last);
 }
 
 /* ---- rounds ---- */
@@ -358,7 +355,7 @@ __attribute__((flatten)) void trp_round_partial(struct trp_engine *e,
     if (c->first && x->one_set && x->one_set->mean_ns <= e->config.queue_ahead_ns)
         queue_round(e, x);
     else if (!c->first && c->queued && x->cores_free > 0)
-        recall(e, x);
+        recall(e, c);
 }
 
 /* Whose turn is next is drawn (splitmix64), the same for the same seed. */
@@ -391,7 +388,7 @@ TRP_RARE void trp_round_full(struct trp_engine *e, struct trp_class *c)
     }
     c->keeper = NULL;
     for (uint32_t n = c->nfree; n && c->free && !c->first && c->queued; n--)
-        recall(e, c->free);
+        recall(e, c);
 }
 
 /* ---- a place becomes free ---- */
@@ -408,6 +405,7 @@ void trp_round_replace(struct trp_engine *e, uint32_t slot)
         trp_executor_detach(e, x, head);
         b->grants = a->grants;
         b->ngrants = a->ngrants;
+        trp_attempt_forget_recall(e, b); /* it has begun before that came */
         a->grants = NULL;
         a->ngrants = 0;
         b->launched_ns = e->now;

@@ -38,6 +38,7 @@ struct trp_attempt {
     uint16_t number;     /* earlier attempts of the task */
     uint8_t state, level, ngrants;
     bool kill_sent;
+    bool recall_sent; /* queued: counted in its class's recalls */
     uint8_t flags;
     uint32_t twin; /* the task's next live attempt; TRP_NONE */
     double rate;   /* records a second, when last heard of */

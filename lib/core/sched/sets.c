@@ -351,7 +351,7 @@ TRP_RARE void trp_set_task_elsewhere(struct trp_engine *e, struct trp_task_set *
     for (uint32_t slot = t->attempt; slot != TRP_NONE;
          slot = e->attempts.v[slot].twin) {
         e->attempts.v[slot].flags |= TRP_ATTEMPT_BEATEN;
-        trp_attempt_kill(e, slot, false);
+        trp_attempt_kill(e, slot);
     }
     if (trp_task_is_pending(t)) {
         trp_task_set_take(e, in, task);
