@@ -207,7 +207,7 @@ static bool has_uri(const char *file)
     return n > 0 && memchr(text, '\n', (size_t)n);
 }
 
-/* False when the run is to end: failed (told) or told to. */
+/* False when it does not come up (told), or the run is to end. */
 static bool start_server(struct guard *g)
 {
     char program[] = "ompi-server", stay[] = "--no-daemonize", write_uri[] = "-r";
@@ -223,14 +223,14 @@ static bool start_server(struct guard *g)
             return true;
         if (trp_clock_ms() > end) {
             report(
-                g, TRP_GUARD_FAILED, 0,
+                g, TRP_GUARD_SERVER, 0,
                 "ompi-server did not come up within 10 s; see state/ompi-server.err");
             return false;
         }
         wait_ms(g, LOOK_MS);
     }
     if (!g->server && !g->told && !g->orphan)
-        report(g, TRP_GUARD_FAILED, 0,
+        report(g, TRP_GUARD_SERVER, 0,
                "ompi-server did not start; see state/ompi-server.err");
     return false;
 }

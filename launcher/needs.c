@@ -70,10 +70,18 @@ int trp_needs_check(trp_error *err)
     return check_limits(err);
 }
 
+static const char key[] = "comm.transport";
+
+void trp_needs_sockets(const trp_options *o, const char *why, struct trp_carried *ret)
+{
+    ret->sockets = true;
+    snprintf(ret->text, sizeof ret->text, "over sockets (%s=%s: %s)", key,
+             trp_options_text(o, key), why);
+}
+
 int trp_needs_transport(const trp_options *o, const char *app, struct trp_carried *ret,
                         trp_error *err)
 {
-    static const char key[] = "comm.transport";
     const char *value = trp_options_text(o, key);
     trp_error why;
     if (strcmp(value, "socket") == 0) {
@@ -86,13 +94,13 @@ int trp_needs_transport(const trp_options *o, const char *app, struct trp_carrie
         return trp_error_set(err, TRP_EINVAL,
                              "%s: %s=mpi: %s; set %s=socket, or leave it out",
                              trp_options_where(o, key), key, why.text, key);
-    ret->sockets = !can;
-    if (can)
-        snprintf(ret->text, sizeof ret->text,
-                 "over MPI (%s=%s: Open MPI 4.1 is here, with its ompi-server)", key,
-                 value);
-    else
-        snprintf(ret->text, sizeof ret->text, "over sockets (%s=auto: %s)", key,
-                 why.text);
+    if (!can) {
+        trp_needs_sockets(o, why.text, ret);
+        return 0;
+    }
+    ret->sockets = false;
+    snprintf(ret->text, sizeof ret->text,
+             "over MPI (%s=%s: Open MPI 4.1 is here, with its ompi-server)", key,
+             value);
     return 0;
 }

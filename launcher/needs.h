@@ -21,5 +21,7 @@ struct trp_carried {
  * TRP_EINVAL: `mpi`, which cannot be had here. */
 int trp_needs_transport(const trp_options *o, const char *app, struct trp_carried *ret,
                         trp_error *err);
+/* It comes to sockets, whatever the option says: `why`. */
+void trp_needs_sockets(const trp_options *o, const char *why, struct trp_carried *ret);
 
 #endif

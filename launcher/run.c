@@ -452,6 +452,21 @@ static char **app_argv(const struct run *r)
     return argv;
 }
 
+/* TRP_ENEVER: messages cannot travel as was settled, and nothing was begun. */
+static int start(struct run *r, const struct trp_run_make *make,
+                 const struct trp_supervised *what, trp_error *err)
+{
+    int status;
+    if (trp_supervisor_open(&r->supervisor, r->carried.sockets, err) < 0)
+        return trp_launcher_fail(err);
+    if (trp_run_make(make, err) < 0)
+        status = trp_launcher_fail(err);
+    else
+        status = trp_supervise(&r->supervisor, r->folder, what, err);
+    trp_supervisor_close(&r->supervisor);
+    return status;
+}
+
 static int supervise(struct run *r, const char *app_name, char **app)
 {
     const char *const driver[] = {r->rank, "driver", r->folder->path, NULL};
@@ -459,7 +474,6 @@ static int supervise(struct run *r, const char *app_name, char **app)
                                   .is_program = app != NULL,
                                   .helper = r->where.helper};
     trp_error err;
-    int status = 4;
     struct trp_run_make make = {.call = &r->call,
                                 .settings = &r->settings,
                                 .supervisor = &r->supervisor,
@@ -474,14 +488,11 @@ static int supervise(struct run *r, const char *app_name, char **app)
                                 .app = app};
     if (r->earlier && trp_run_folder_state(r->folder, app_name, "running", 0, &err) < 0)
         return trp_launcher_fail(&err);
-    if (trp_supervisor_open(&r->supervisor, r->carried.sockets, &err) < 0) {
-        trp_launcher_fail(&err);
-    } else {
-        if (trp_run_make(&make, &err) < 0)
-            status = trp_launcher_fail(&err);
-        else
-            status = trp_supervise(&r->supervisor, r->folder, &what);
-        trp_supervisor_close(&r->supervisor);
+    int status = start(r, &make, &what, &err);
+    if (status == TRP_ENEVER) {
+        fprintf(stderr, "troupe: %s; the run goes on over sockets\n", err.text);
+        trp_needs_sockets(r->settings.options, err.text, &r->carried);
+        status = start(r, &make, &what, &err);
     }
     if (trp_run_folder_state(r->folder, app_name, status_word(status), status, &err) <
         0) {

@@ -9,7 +9,8 @@
  * closed without 'E' LOST_MS (its own end, as told by the guard, says more). A driver
  * of a pipeline that is not there within TRP_WATCH_COME_UP_MS is given up; a user's
  * own program may take its time before trp_init. When ompi-server died before the driver
- * was there it never will be; later the driver goes on over sockets.
+ * was there it never will be: the caller begins again over sockets, unless a program of
+ * the user's had started. Later the driver itself goes on over sockets.
  *
  * A guard that is killed while the run goes on is replaced at once. Its orphans are
  * ours (we are a subreaper too, before it is forked), so the driver is reaped here, and the
@@ -320,6 +321,8 @@ static void on_guard(struct trp_watch *w)
     }
     if (r.event == TRP_GUARD_FAILED || r.event == TRP_GUARD_SERVER) {
         snprintf(w->failure, sizeof w->failure, "%s", r.text);
+        w->no_server = r.event == TRP_GUARD_SERVER && !w->interrupts &&
+                       (!w->driver || !w->what->is_program);
     } else {
         w->driver_ended = true;
         w->driver_status = r.status;
@@ -436,11 +439,12 @@ static int start_guard(struct trp_watch *w, pid_t adopts, trp_error *err)
     char driver[4200], control[128], id[64];
     snprintf(driver, sizeof driver, "TROUPE_DRIVER=%s", w->folder->path);
     snprintf(control, sizeof control, "TROUPE_CONTROL=%s", s->control);
-    const char *none[] = {NULL};
+    /* Else it looks for ssh, which a container may not have. */
+    const char *alone[] = {"OMPI_MCA_plm=isolated", NULL};
     snprintf(id, sizeof id, "TROUPE_RUN_ID=%s", trp_held_id(w->folder->path));
     const char *more[] = {control, driver, id, NULL};
     char **argv = trp_mpirun_argv(s->ompi_server, what->argv);
-    char **server_env = trp_mpirun_environ(environ, s->folder, none);
+    char **server_env = trp_mpirun_environ(environ, s->folder, alone);
     char **driver_env = trp_mpirun_environ(environ, s->folder, more);
     int code = TRP_ENOMEM;
     if (argv && server_env && driver_env) {
@@ -482,7 +486,7 @@ static int open_signals(void)
 }
 
 int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
-                  const struct trp_supervised *what)
+                  const struct trp_supervised *what, trp_error *err)
 {
     struct trp_watch w = {.folder = folder,
                           .what = what,
@@ -491,15 +495,14 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
                           .control = -1,
                           .guard = -1,
                           .deadline = INT64_MAX};
-    trp_error err;
     w.nspare = trp_children_list(w.spare, TRP_WATCH_SPARED);
     if (w.nspare > TRP_WATCH_SPARED)
         w.nspare = TRP_WATCH_SPARED;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     w.signals = open_signals();
-    if (w.signals < 0 || start_guard(&w, 0, &err) < 0) {
+    if (w.signals < 0 || start_guard(&w, 0, err) < 0) {
         fprintf(stderr, "troupe: cannot start the run: %s\n",
-                w.signals < 0 ? strerror(errno) : err.text);
+                w.signals < 0 ? strerror(errno) : err->text);
         return TRP_WATCH_PLATFORM;
     }
     s->listen_fd = -1; /* closed by the loop, or below */
@@ -517,5 +520,7 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
     if (w.control >= 0)
         close(w.control);
     close(w.signals);
+    if (w.no_server && !w.connected)
+        return trp_error_set(err, TRP_ENEVER, "%s", w.failure);
     return w.has_status ? w.status : trp_watch_status(&w);
 }

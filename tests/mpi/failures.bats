@@ -497,6 +497,33 @@ Y
     grep -q "driver" out
 }
 
+# server_is COMMANDS: an ompi-server that does only this with the file for its URI, $3.
+server_is() {
+    mkdir -p fake
+    printf '#!/bin/sh\n%s\n' "$1" >fake/ompi-server
+    chmod +x fake/ompi-server
+    PATH=$PWD/fake:$PATH
+}
+
+# bats test_tags=mpi
+@test "ompi-server does not start, or dies before the driver is there: the run goes on over sockets" {
+    over_mpi
+    one 'run: "echo ran >>ran"'
+    for does in 'exit 1' 'echo "1.0;tcp://127.0.0.1:9" >"$3"'; do
+        rm -rf ran troupe-runs
+        server_is "$does"
+        run -0 troupe run --run-name r p.yaml
+        [[ "$output" == *"troupe: ompi-server di"*"; see state/ompi-server.err; the run goes on over sockets"* ]]
+        [ "$(cat ran)" = ran ]
+        grep -q 'messages travel over sockets (comm.transport=[a-z]*: ompi-server di' \
+            troupe-runs/r/events.jsonl
+        nothing_left 1
+    done
+    server_is 'exit 1'
+    run -0 troupe run --run-name c -- "$TROUPE_BUILD/examples/first"
+    [[ "$output" == *"the run goes on over sockets"* ]]
+}
+
 # Longer than the 20 s that a run had to give everything back when it ended by this.
 # bats test_tags=mpi
 @test "ompi-server killed: the run goes on over sockets, new executors and a new profile too" {
