@@ -16,6 +16,7 @@
  */
 #include "driver/pipeline_run.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,6 +298,7 @@ int trp_pipeline_driver_main(const char *run_dir)
 {
     struct pipeline_run run = {0};
     trp_error err = {0};
+    signal(SIGPIPE, SIG_IGN); /* stdout and stderr may be closed while it runs */
     int status, r = trp_driver_hold(run_dir, &err);
     if (r == 0)
         r = trp_run_spec_load(run_dir, &run.spec, &err);

@@ -481,6 +481,18 @@ Y
     [ "$(cat troupe-runs/r/logs/b/*.out | wc -l)" = 2 ]
 }
 
+@test "nobody reads what it says any more: the run goes on, of a program as of commands" {
+    one 'tasks: 4, run: "sleep 0.3; yes | head -1"'
+    troupe run --run-name r p.yaml 2> >(:) > >(:) &
+    wait $!
+    [ "$(events r | grep -c '"Reason":"Success"')" = 4 ]
+    run ! grep -r . troupe-runs/r/logs --include='*.err' # commands get their SIGPIPE
+    troupe run --run-name c -- "$TROUPE_BUILD/examples/first" >out 2> >(:) &
+    wait $!
+    [ -s out ]
+    nothing_left 1
+}
+
 @test "the driver killed: everything is gone within 5 s and the log is readable" {
     one 'tasks: 4, run: "setsid sleep 100 & sleep 100"'
     troupe run --run-name r p.yaml >out 2>&1 &
