@@ -334,10 +334,13 @@ int trp_run_files_enter(const char *parent, const uint8_t *key, const char *owne
                          strerror(errno));
 }
 
-/* Their owner: not the run's identity alone, which run files have. */
+/* Their owner: not the run's identity alone, which run files have. On its own host a
+ * lock says whether a folder is used, wherever it lies. */
 static void owner_in(const char *run_dir, char ret[TRP_PRIVATE_OWNER])
 {
-    snprintf(ret, TRP_PRIVATE_OWNER, "process of %s", trp_held_id(run_dir));
+    char host[65] = "";
+    gethostname(host, sizeof host - 1);
+    snprintf(ret, TRP_PRIVATE_OWNER, "process of %s on %s", trp_held_id(run_dir), host);
 }
 
 int trp_private_folder_in(const char *parent, const char *run_dir, char *ret_path,

@@ -20,7 +20,7 @@
 
 enum {
     TRP_PRIVATE_FOLDER = 56,
-    TRP_PRIVATE_OWNER = 64, /* with the NUL */
+    TRP_PRIVATE_OWNER = 128, /* with the NUL */
     TRP_RUN_FILES = 4300,
     TRP_RUN_FILES_KEY = 6,
 };
@@ -53,8 +53,8 @@ void trp_private_folder_end_groups(const char *path);
  * bytes, and is set once the folder is there. -1 with errno. */
 int trp_private_folder_in(const char *parent, const char *run_dir, char *ret_path,
                           size_t size);
-/* Removes those in `parent` that nobody uses: of runs that are over, and of `run_dir`,
- * a run that is on this host only (NULL: none). */
+/* Removes those in `parent` that nobody uses: of runs that are over, and those that the
+ * run `run_dir` (NULL: none) has made on this host. */
 void trp_private_folders_sweep_in(const char *parent, const char *run_dir);
 
 /* What all processes of a run share on this host: a folder that stays when the last of

@@ -206,6 +206,27 @@ has_lines() {
     [ "$(cat run.* | wc -l)" = "$1" ]
 }
 
+@test "executor and spawner killed at one blow: what they had in a folder that stays goes, too" {
+    long_tasks
+    # shellcheck disable=SC2016 # the task's words
+    sed -i 's/ run: .*/ run: echo >$TROUPE_SCRATCH\/mine; echo >>run.$TROUPE_TASK; until [ -e go ]; do sleep 0.1; done/' p.yaml
+    for node in node1 node2; do
+        as alice "$node" mkdir -m 700 /tmp/own
+    done
+    submit alice -N2 -n2 -c2 --mem=2000 -- env TROUPE_SCRATCH=/tmp/own "$TROUPE" run p.yaml
+    wait_until 20 started
+    [ "$(on node2 find /tmp/own -name mine | wc -l)" = 2 ]
+    on node2 pkill -KILL -f '^troupe: (executor|spawner) '
+    wait_until 20 has_lines 6
+    touch go
+    run -0 finished 60
+    nothing_left node1 node2
+    for node in node1 node2; do
+        [ -z "$(on "$node" ls -A /tmp/own)" ]
+        on "$node" rmdir /tmp/own
+    done
+}
+
 @test "a driver that is killed leaves nothing" {
     long_tasks
     submit alice -N2 -n2 -c2 --mem=2000 -- "$TROUPE" run p.yaml

@@ -482,6 +482,16 @@ static void remove_run_files(const struct step *s)
         trp_private_folders_tidy(owners, s->scratch[0] ? 2 : 1, 0);
 }
 
+/* What an executor that was killed together with its spawner has left in a folder which
+ * stays. */
+static void remove_scratch(const struct step *s)
+{
+    const char *job = trp_job_folder();
+    const char *parent = job ? job : s->scratch;
+    if (parent[0])
+        trp_private_folders_sweep_in(parent, s->shape.run_dir);
+}
+
 int trp_slurm_step_main(int argc, char **argv)
 {
     static struct step s = {.kill_at = INT64_MAX};
@@ -518,6 +528,8 @@ int trp_slurm_step_main(int argc, char **argv)
     if (s.folder[0])
         trp_private_folder_remove(s.folder);
     remove_run_files(&s);
+    if (session && status != 0)
+        remove_scratch(&s);
     if (session)
         tell_end(&s);
     bool in_order = s.dismissed || (session && status == 0);
