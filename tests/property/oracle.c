@@ -194,7 +194,7 @@ static void end_failed(struct oracle *o, int attempt, enum or_end status)
         return;
     }
     if (status == OR_END_FETCH_FAILED) {
-        t->left = !t->done;
+        t->left |= !t->done;
         t->done = true;
         become_zombie(o, a->set);
     }
@@ -306,6 +306,7 @@ void oracle_lose(struct oracle *o, int executor, enum or_loss loss)
     for (int s = 0; s < o->setup->nsets; s++)
         if (o->sets[s].submitted)
             lose_in_set(o, s, executor, loss);
+    o->executors[executor].nfailures = 0;
 }
 
 /* ---- speculation ---- */
