@@ -306,8 +306,7 @@ TRP_RARE static void on_drain(struct trp_engine *e)
     for (uint32_t i = 0; i < e->nclasses; i++) {
         struct trp_executor *x = e->classes[i] ? e->classes[i]->queued : NULL;
         for (; x; x = x->queued_next == e->classes[i]->queued ? NULL : x->queued_next)
-            for (uint32_t s = x->queue_first; s != TRP_NONE; s = e->attempts.v[s].next)
-                trp_attempt_recall(e, s);
+            trp_attempts_recall(e, x);
     }
 }
 

@@ -95,6 +95,82 @@ static void a_task_leaves_the_executor_it_failed_on(void)
     world_free(&w);
 }
 
+/* Ends what runs on one executor until four or more tasks wait there. */
+static void fill_queue(struct world *w, uint32_t executor, trp_stage_id stage)
+{
+    guint waiting = 0;
+    while (waiting < 4) {
+        trp_attempt_id runs = {0};
+        waiting = 0;
+        for (guint i = 0; i < w->attempts->len; i++) {
+            const struct world_attempt *a = world_attempt_at(w, i);
+            if (a->executor == executor && a->stage.n == stage.n && !a->queued)
+                runs = a->id;
+            waiting += a->executor == executor && a->queued;
+        }
+        if (waiting < 4)
+            world_end(w, runs, TRP_END_SUCCESS, 0, 1000);
+    }
+}
+
+/* Are all that wait there to come back? */
+static bool are_recalled(const struct world *w, uint32_t executor)
+{
+    bool all = true;
+    for (guint i = 0; i < w->attempts->len; i++) {
+        const struct world_attempt *a = world_attempt_at(w, i);
+        all &= a->executor != executor || !a->queued || a->recall;
+    }
+    return all;
+}
+
+static void what_waits_on_an_excluded_executor_goes_elsewhere(void)
+{
+    struct trp_engine_config c;
+    struct trp_stage_spec s = world_stage("a", 30);
+    struct world w;
+    trp_options_engine_config(NULL, &c);
+    c.max_executors = 1;
+    c.exclusion.enabled = true;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    world_submit(&w, &s, 1);
+    fill_queue(&w, 0, (trp_stage_id){0});
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, 1000);
+    g_assert_false(are_recalled(&w, 0));
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, 1000);
+    g_assert_true(are_recalled(&w, 0));
+    world_free(&w);
+}
+
+static void what_waits_on_an_executor_that_the_application_excludes_goes_elsewhere(void)
+{
+    struct trp_engine_config c;
+    struct trp_stage_spec v[] = {world_stage("a", 1), world_stage("b", 40)};
+    struct world w;
+    trp_options_engine_config(NULL, &c);
+    c.max_executors = 2;
+    c.exclusion.enabled = true;
+    c.exclusion.app_tasks_per_executor = 1;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    world_submit(&w, v, 2);
+    const struct world_attempt *a = world_attempt_at(&w, 0);
+    uint32_t bad = a->executor;
+    g_assert_cmpuint(a->stage.n, ==, 0);
+    world_end(&w, a->id, TRP_END_EXIT, 1, 1000);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
+    fill_queue(&w, bad, (trp_stage_id){1});
+    for (guint i = 0; i < w.attempts->len; i++)
+        if (world_attempt_at(&w, i)->stage.n == 0) {
+            g_assert_cmpuint(world_attempt_at(&w, i)->executor, !=, bad);
+            world_end(&w, world_attempt_at(&w, i)->id, TRP_END_SUCCESS, 0, 1000);
+            break;
+        }
+    g_assert_true(are_recalled(&w, bad));
+    world_free(&w);
+}
+
 static void a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing(void)
 {
     struct trp_engine_config c = world_config(1);
@@ -163,6 +239,8 @@ int main(int argc, char **argv)
     ADD(a_barrier_stage_beyond_the_limits_fails_at_once);
     ADD(a_slow_task_gets_a_copy_and_the_first_to_finish_wins);
     ADD(a_task_leaves_the_executor_it_failed_on);
+    ADD(what_waits_on_an_excluded_executor_goes_elsewhere);
+    ADD(what_waits_on_an_executor_that_the_application_excludes_goes_elsewhere);
     ADD(a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing);
     ADD(the_rack_of_a_host_without_executors_counts);
     return g_test_run();

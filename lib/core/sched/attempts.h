@@ -44,6 +44,7 @@ void trp_attempt_kill(struct trp_engine *e, uint32_t slot);
 /* Asks for a queued attempt back: once, counted in its class. It may begin before that
  * comes to its executor; then it runs, and may be killed later. */
 void trp_attempt_recall(struct trp_engine *e, uint32_t slot);
+void trp_attempts_recall(struct trp_engine *e, const struct trp_executor *x);
 /* It has left the queue: whatever comes of a recall is of no interest any more. */
 void trp_attempt_forget_recall(struct trp_engine *e, struct trp_attempt *a);
 void trp_attempts_kill(struct trp_engine *e, struct trp_task_set *s);

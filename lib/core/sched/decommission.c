@@ -87,9 +87,7 @@ void trp_executor_decommission(struct trp_engine *e, struct trp_executor *x)
 {
     if (x->state != TRP_EXECUTOR_LIVE)
         return;
-    for (uint32_t slot = x->queue_first; slot != TRP_NONE;
-         slot = e->attempts.v[slot].next)
-        trp_attempt_recall(e, slot);
+    trp_attempts_recall(e, x);
     trp_executor_drain(e, x);
     trp_dag_executor_decommissioned(e, x->id.n, false);
     e->offer_all |= e->preferring != NULL; /* nobody waits for it any more */

@@ -65,6 +65,8 @@ static void take_news(struct trp_engine *e, const struct trp_health_news *news,
             continue;
         x->excluded = !x->excluded;
         trp_executor_set_free(e, x);
+        if (x->excluded)
+            trp_attempts_recall(e, x);
         if (x->excluded && e->config.exclusion.kill && x->state == TRP_EXECUTOR_LIVE)
             kill_executor(e, x);
     }
@@ -89,6 +91,17 @@ void trp_exclusion_executor_came(struct trp_engine *e, struct trp_executor *x)
 
 /* ---- failures ---- */
 
+/* Its tasks that wait on executors which are excluded for it. All that waits on one
+ * executor is of one set. */
+static void recall_excluded(struct trp_engine *e, const struct trp_task_set *s)
+{
+    const struct trp_executor *x = s->class->queued;
+    for (; x; x = x->queued_next == s->class->queued ? NULL : x->queued_next)
+        if (e->attempts.v[x->queue_first].set == s &&
+            trp_health_at(s->health, x->id.n, x->host) == TRP_HEALTH_OUT)
+            trp_attempts_recall(e, x);
+}
+
 void trp_exclusion_failed(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
                           uint32_t executor, const char *why)
 {
@@ -96,6 +109,7 @@ void trp_exclusion_failed(struct trp_engine *e, struct trp_task_set *s, uint32_t
     if (trp_health_failed(&e->config.exclusion, &s->health, e->now, task, executor,
                           e->executors[executor]->host, why) < 0)
         e->out_of_memory = true;
+    recall_excluded(e, s);
 }
 
 void trp_exclusion_set_succeeded(struct trp_engine *e, struct trp_task_set *s)

@@ -45,6 +45,14 @@ void trp_attempt_recall(struct trp_engine *e, uint32_t slot)
     add_kill(e, slot, true);
 }
 
+/* All that waits there. */
+void trp_attempts_recall(struct trp_engine *e, const struct trp_executor *x)
+{
+    for (uint32_t slot = x->queue_first; slot != TRP_NONE;
+         slot = e->attempts.v[slot].next)
+        trp_attempt_recall(e, slot);
+}
+
 void trp_attempt_forget_recall(struct trp_engine *e, struct trp_attempt *a)
 {
     if (a->recall_sent)
