@@ -214,6 +214,27 @@ static void an_unknown_executor_is_ignored(void)
     world_free(&w);
 }
 
+/* More would wait there if the executor lived longer. */
+static void nothing_is_sent_ahead_to_an_executor_that_ends_before(void)
+{
+    struct trp_engine_config c;
+    struct world w;
+    trp_options_engine_config(NULL, &c);
+    c.max_executors = 1;
+    world_init(&w, NULL);
+    world_start(&w, &c);
+    submit(&w, "a", 100);
+    tell_end(&w, 0, w.now + SECOND);
+    for (int i = 0; i < 4; i++)
+        end_first(&w, SECOND / 1000);
+    g_assert_cmpuint(w.attempts->len, >, 1);
+    w.now += SECOND - SECOND / 2000;
+    while (w.attempts->len)
+        end_first(&w, SECOND / 1000);
+    g_assert_cmpuint(w.outlives, ==, 1);
+    world_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -226,6 +247,7 @@ int main(int argc, char **argv)
     ADD(each_task_has_one_end_of_an_allocation_free);
     ADD(a_gang_that_can_never_be_had_ends_its_stage);
     ADD(a_gang_may_outlive_one_allocation_but_not_all);
+    ADD(nothing_is_sent_ahead_to_an_executor_that_ends_before);
     ADD(an_unknown_executor_is_ignored);
     return g_test_run();
 }

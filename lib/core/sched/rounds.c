@@ -54,7 +54,7 @@ static void queue_fill(struct trp_engine *e, struct trp_executor *x)
 {
     struct trp_task_set *s = x->one_set;
     if (s->zombie || s->class->first != s || s->stage->max_running || s->barrier ||
-        s->health || e->pools)
+        s->health || e->pools || (e->has_ends && trp_ends_outlive(e, s, x)))
         return;
     struct trp_grant grants[TRP_GRANTS_MAX];
     int ngrants;
