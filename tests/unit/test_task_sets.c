@@ -171,6 +171,78 @@ static void what_waits_on_an_executor_that_the_application_excludes_goes_elsewhe
     world_free(&w);
 }
 
+/* Of a fixed set, with tasks of one core or four. */
+static void begin_fixed(struct world *w, struct trp_engine_config *c, int64_t cores,
+                        uint32_t executors, trp_profile_id *ret_wide)
+{
+    struct trp_profile_defaults d;
+    struct trp_profile_builder b;
+    trp_error err;
+    trp_options_profile_defaults(NULL, &d);
+    d.executor_cores = cores;
+    d.cores_configured = true;
+    d.kind = TRP_MANAGER_STATIC;
+    c->fixed = true;
+    world_init(w, &d);
+    trp_profile_builder_init(&b, "wide");
+    g_assert_cmpint(trp_profile_builder_task(&b, "cpus", cores * TRP_ONE, &err), ==, 0);
+    g_assert_cmpint(trp_profiles_add(w->profiles, &b, ret_wide, &err), ==, 0);
+    world_start(w, c);
+    for (uint32_t i = 0; i < executors; i++)
+        world_come(w, trp_engine_expect_executor(w->engine, (trp_profile_id){0}).n);
+}
+
+/* A stage whose tasks prefer h0. */
+static void submit_at_h0(struct world *w, struct trp_stage_spec s, uint32_t stage,
+                         uint32_t ntasks)
+{
+    static const uint32_t first[] = {0, 1, 2};
+    static const struct trp_place at[] = {
+        {"h0", TRP_NONE},
+        {"h0", TRP_NONE}
+    };
+    s.tasks_known = false;
+    world_submit(w, &s, 1);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {.stage = {stage},
+                  .ntasks = ntasks,
+                  .prefer = {.first = first, .places = at}}
+    };
+    world_step(w, &ev);
+}
+
+/* Only a launch gives a stage that can run nowhere more time. */
+static void offers_without_a_launch_leave_the_time_of_the_excluded(void)
+{
+    struct trp_engine_config c = world_config(3);
+    struct trp_stage_spec a = world_stage("a", 1);
+    struct world w;
+    trp_profile_id wide;
+    c.exclusion.enabled = true;
+    c.max_failures = 5;
+    c.locality_wait_ns[TRP_NODE_LOCAL] = 3600 * SECOND;
+    begin_fixed(&w, &c, 4, 3, &wide);
+    world_submit(&w, &a, 1);
+    for (guint i = 0; i < 3; i++)
+        world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 0);
+    submit_at_h0(&w, world_stage("b", 0), 1, 2); /* it begins: a has time anew */
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    world_time(&w, w.now + 2 * SECOND);
+    struct trp_stage_spec c4 = world_stage("c", 0);
+    c4.profile = wide;
+    submit_at_h0(&w, c4, 2, 1);
+    world_time(&w, w.now + 60 * SECOND);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 1); /* c waits for h0 */
+    world_time(&w, w.now + 60 * SECOND);
+    g_assert_cmpuint(w.ended->len, ==, 1);
+    g_assert_cmpuint(g_array_index(w.ended, struct trp_action, 0).stage_ended.stage.n,
+                     ==, 0);
+    world_free(&w);
+}
+
 static void a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing(void)
 {
     struct trp_engine_config c = world_config(1);
@@ -241,6 +313,7 @@ int main(int argc, char **argv)
     ADD(a_task_leaves_the_executor_it_failed_on);
     ADD(what_waits_on_an_excluded_executor_goes_elsewhere);
     ADD(what_waits_on_an_executor_that_the_application_excludes_goes_elsewhere);
+    ADD(offers_without_a_launch_leave_the_time_of_the_excluded);
     ADD(a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing);
     ADD(the_rack_of_a_host_without_executors_counts);
     return g_test_run();

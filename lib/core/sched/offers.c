@@ -194,6 +194,6 @@ void trp_visit_finish(struct trp_engine *e, struct trp_task_set *s,
         return;
     if (!v->launched && (s->health || !x))
         trp_exclusion_check_stuck(e, s, x);
-    else if (e->stuck)
+    else if (v->launched && e->stuck)
         trp_exclusion_none_stuck(e);
 }
