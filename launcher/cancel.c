@@ -1,8 +1,7 @@
 /*
  * `troupe cancel RUN`: tells the supervising `troupe` of a run to end it, as Ctrl-C
- * would, and waits until it has. The run's state names its pid; the run's lock is held
- * as long as it lives, and its name is checked as well, so that no stranger who got the
- * pid is signalled.
+ * would, and waits until it has. The run's state names its pid; its name is checked as
+ * well, so that no stranger who got the pid is signalled.
  */
 #include <errno.h>
 #include <signal.h>
@@ -78,7 +77,11 @@ static int cancel(const char *run, const char *given, bool hard)
         status = trp_launcher_misuse("cancel: run %s is not running", name);
     else if (!is_troupe(pid))
         status = trp_launcher_misuse(
-            "cancel: process %d of run %s is not ours any more", pid, name);
+            trp_run_folder_is_driven(folder)
+                ? "cancel: run %s ends already: its troupe is gone, and its driver "
+                  "follows"
+                : "cancel: run %s has no process of ours here any more",
+            name);
     else if (kill(pid, hard ? SIGUSR2 : SIGTERM) < 0)
         status = trp_launcher_misuse("cancel: cannot signal run %s: %s", name,
                                      strerror(errno));

@@ -120,17 +120,17 @@ static int lock_run(const char *path, int *ret_fd, trp_error *err)
 /* A lock on the whole file. */
 static const struct flock driver_lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
-static int open_driver_lock(const char *path, char file[LONG_PATH])
+static int open_driver_lock(const char *path, int flags, char file[LONG_PATH])
 {
     snprintf(file, LONG_PATH, "%s/state/driver.lock", path);
-    return trp_held_open(file, O_RDWR | O_CREAT, 0600);
+    return trp_held_open(file, flags, 0600);
 }
 
 /* The lock of the run's driver: kept until this process ends, or only had once. */
 static int lock_driver(const char *path, bool keeps, trp_error *err)
 {
     char file[LONG_PATH];
-    int fd = open_driver_lock(path, file);
+    int fd = open_driver_lock(path, O_RDWR | O_CREAT, file);
     if (fd < 0)
         return failed(err, "make", file);
     struct flock whole = driver_lock;
@@ -162,7 +162,7 @@ int trp_run_folder_drives(const char *run_dir, trp_error *err)
 bool trp_run_folder_is_driven(const char *run_dir)
 {
     char file[LONG_PATH];
-    int fd = open_driver_lock(run_dir, file);
+    int fd = open_driver_lock(run_dir, O_RDONLY, file);
     struct flock whole = driver_lock;
     bool is = fd >= 0 && fcntl(fd, F_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
     if (fd >= 0)
@@ -530,7 +530,7 @@ int trp_run_folder_open(const char *runs, const char *run, trp_run_folder **ret,
         return TRP_ENOMEM;
     code = lock_run(path, &f->lock_fd, err);
     if (code == TRP_ESTATE)
-        trp_error_set(err, code, "run %s is still running", f->shown);
+        code = trp_error_set(err, TRP_EINVAL, "run %s is still running", f->shown);
     if (code == 0)
         code = lock_driver(path, false, err);
     if (code == 0)

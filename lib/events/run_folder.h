@@ -67,8 +67,8 @@ void trp_run_name_clean(const char *app, char *buf, size_t size);
 int trp_run_folder_find(const char *runs, const char *run, char **ret_path,
                         trp_error *err);
 /* Opens an existing one for --resume: a name below RUNS or a path.
- * TRP_EINVAL when it is not a run folder; TRP_ESTATE when it is still running (its lock
- * is held), or when its driver outlives it and is not gone within 10 s. */
+ * TRP_EINVAL when it is not a run folder or still running (its lock is held);
+ * TRP_ESTATE when its driver outlives it and is not gone within 10 s. */
 int trp_run_folder_open(const char *runs, const char *run, trp_run_folder **ret,
                         trp_error *err);
 /* It is the newest again: `last` links to it, where it lies below RUNS. */
@@ -91,7 +91,7 @@ void trp_run_folder_pid(const char *run_dir, int pid, const char *what);
 int trp_run_folder_has_room(const char *run_dir, trp_error *err);
 
 /* The runs in RUNS, newest first, for `troupe ls`. A run whose state says
- * "running" but whose lock is free is told as "died". */
+ * "running" but whose lock is free, and whose driver is gone, is told as "died". */
 struct trp_run_view {
     char *name, *app, *status;
     char *host;                   /* of its driver; "": not known */

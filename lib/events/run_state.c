@@ -148,7 +148,7 @@ int trp_run_folder_state(trp_run_folder *f, const char *app_name, const char *st
 
 /* ---- the list ---- */
 
-/* It says that it runs, but its lock is free. */
+/* It says that it runs, but its lock is free, and its driver gone. */
 static bool died(const char *run_dir)
 {
     char file[PATH_MAX + 64];
@@ -158,7 +158,7 @@ static bool died(const char *run_dir)
         return errno == ENOENT;
     bool is_free = flock(fd, LOCK_SH | LOCK_NB) == 0;
     close(fd);
-    return is_free;
+    return is_free && !trp_run_folder_is_driven(run_dir);
 }
 
 bool trp_run_folder_view(const char *run_dir, struct trp_run_view *ret)

@@ -64,7 +64,9 @@ waiting='run: "until [ -e go ]; do sleep 0.05; done"'
     one "$waiting"
     troupe run --set run.grace=30s --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls troupe-runs/r/logs/s/0.0.out
-    run -4 troupe run --resume r
+    run -2 troupe run --resume r
+    [ "$output" = "troupe: run troupe-runs/r is still running" ]
+    run -2 troupe plan --resume r
     [ "$output" = "troupe: run troupe-runs/r is still running" ]
     run -0 troupe cancel --now r
     [ "$output" = "r ended" ]

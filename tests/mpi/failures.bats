@@ -606,6 +606,9 @@ Y
     kill -9 "$(guard_of r)" $!
     run -4 timeout 30 troupe run --resume r
     [ "$output" = "troupe: run troupe-runs/r is still ending: its driver, which is in state/pids, has not gone yet; try again" ]
+    troupe ls | grep -q '^r  *running'
+    run -2 troupe cancel r
+    [ "$output" = "troupe: cancel: run r ends already: its troupe is gone, and its driver follows" ]
     kill -CONT "$driver"
     touch go
     wait_until 60 troupe run --resume r
