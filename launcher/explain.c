@@ -149,11 +149,14 @@ static void print_tries(FILE *out, const json_t *tries)
     const json_t *t;
     size_t i;
     json_array_foreach(tries, i, t) {
-        char first[64], line[1400], took[32];
+        char first[64], of_stage[32] = "", line[1400], took[32];
+        int64_t again = trp_asking_int(t, "stage_attempt");
         const char *end = trp_asking_text(t, "end");
         bool gang = strcmp(trp_asking_text(t, "executor"), "driver") == 0;
-        snprintf(first, sizeof first, "  task %" PRId64 ", attempt %" PRId64 ": ",
-                 trp_asking_int(t, "task"), trp_asking_int(t, "attempt"));
+        if (again)
+            snprintf(of_stage, sizeof of_stage, "s%" PRId64 ".", again);
+        snprintf(first, sizeof first, "  task %" PRId64 ", attempt %s%" PRId64 ": ",
+                 trp_asking_int(t, "task"), of_stage, trp_asking_int(t, "attempt"));
         snprintf(
             line, sizeof line, "%.1000s, after %s %s%.200s%s", *end ? end : "succeeded",
             trp_asking_time(trp_asking_int(t, "ran"), took, sizeof took),

@@ -1,10 +1,11 @@
 /*
- * One pass over the log. A stage is known by its name: a resumed run has another id for
- * it in each start. What is told while a stage waits is what was told between its
+ * One pass over the log. A stage is known by its name: each start of a run numbers those
+ * that it runs from 0, so a number is another stage's there. What was given up or skipped
+ * is forgotten when a later start takes the stage up again. What is told while a stage waits is what was told between its
  * submission and its first task, and what names it.
  *
  * Tries are those of tasks that did not succeed at once: of a task that failed before,
- * its number is kept until the end, so that the attempt that made it good is told too.
+ * in this start or an earlier one, its number is kept until the end, so that the attempt that made it good is told too.
  */
 #include "events/story.h"
 
@@ -16,7 +17,7 @@
 #include "core/engine.h"
 #include "events/log_event.h"
 
-/* A stage's number in the log, in one of its starts. */
+/* A stage's number in the log, in this start. */
 struct known {
     uint32_t id;
     char *name;
@@ -24,9 +25,11 @@ struct known {
     UT_hash_handle hh;
 };
 
-/* A task that was tried before; or a place of a stage. */
+/* A task that was tried before, a place of a stage, or what it has lost. */
 struct again {
-    json_t *place; /* borrowed; NULL: a task */
+    json_t *place;       /* borrowed; NULL: none */
+    uint32_t start;      /* in which it has lost that */
+    json_int_t left_out; /* of that */
     UT_hash_handle hh;
     char key[];
 };
@@ -37,11 +40,33 @@ struct reader {
     json_t *stages;
     struct known *known;
     struct again *again;
+    uint32_t start;
 };
 
 static const char *or_empty(const char *text)
 {
     return text ? text : "";
+}
+
+static struct again *find(struct reader *r, const char *key, bool make)
+{
+    struct again *a = NULL;
+    HASH_FIND_STR(r->again, key, a);
+    if (a || !make || !(a = calloc(1, sizeof *a + strlen(key) + 1)))
+        return a;
+    strcpy(a->key, key);
+    HASH_ADD_STR(r->again, key, a);
+    return a;
+}
+
+static void set_int(json_t *s, const char *key, int64_t v)
+{
+    json_object_set_new(s, key, json_integer(v));
+}
+
+static void count(json_t *s, const char *key, json_int_t n)
+{
+    set_int(s, key, json_integer_value(json_object_get(s, key)) + n);
 }
 
 /* ---- stages ---- */
@@ -65,7 +90,22 @@ static struct known *find_known(const struct reader *r, uint32_t id)
     return k;
 }
 
-/* A start counts its stages anew, in numbers that were not there before. */
+/* What it has lost in this start; of an earlier one it is forgotten. */
+static struct again *lost_of(struct reader *r, json_t *s)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%p", (void *)s);
+    struct again *lost = find(r, key, true);
+    if (lost && lost->start != r->start) {
+        lost->start = r->start;
+        count(s, "left_out", -lost->left_out);
+        lost->left_out = 0;
+        json_array_clear(json_object_get(s, "given_up"));
+        json_array_clear(json_object_get(s, "skipped"));
+    }
+    return lost;
+}
+
 static struct known *know(struct reader *r, const struct trp_log_event *e)
 {
     struct known *k = find_known(r, e->stage);
@@ -74,24 +114,39 @@ static struct known *know(struct reader *r, const struct trp_log_event *e)
     k->id = e->stage;
     k->name = strdup(e->stage_name);
     k->stage = k->name ? stage_named(r, e->stage_name) : NULL;
-    if (k->name)
+    bool ready = k->name && (!k->stage || lost_of(r, k->stage));
+    if (ready)
         HASH_ADD(hh, r->known, id, sizeof k->id, k);
-    if (k->name && k->hh.tbl)
+    if (ready && k->hh.tbl)
         return k;
     free(k->name);
     free(k);
     return NULL;
 }
 
+static void forget_known(struct reader *r)
+{
+    struct known *k, *next;
+    HASH_ITER(hh, r->known, k, next) {
+        HASH_DEL(r->known, k);
+        free(k->name);
+        free(k);
+    }
+}
+
+static int on_application(void *context, const struct trp_log_event *e)
+{
+    struct reader *r = context;
+    (void)e;
+    forget_known(r);
+    r->start++;
+    return 0;
+}
+
 static json_t *stage_of(const struct reader *r, const struct trp_log_event *e)
 {
     const struct known *k = find_known(r, e->stage);
     return k ? k->stage : NULL;
-}
-
-static void set_int(json_t *s, const char *key, int64_t v)
-{
-    json_object_set_new(s, key, json_integer(v));
 }
 
 static int on_job_start(void *context, const struct trp_log_event *e)
@@ -160,11 +215,6 @@ static int on_stage_skipped(void *context, const struct trp_log_event *e)
 
 /* ---- lists ---- */
 
-static void count(json_t *s, const char *key)
-{
-    set_int(s, key, json_integer_value(json_object_get(s, key)) + 1);
-}
-
 static int add(const struct reader *r, json_t *s, const char *list, json_t *take_one)
 {
     json_t *to = json_object_get(s, list);
@@ -172,21 +222,20 @@ static int add(const struct reader *r, json_t *s, const char *list, json_t *take
         return TRP_ENOMEM;
     if (!r->all && json_array_size(to) >= TRP_STORY_MAX) {
         json_decref(take_one);
-        count(s, "left_out");
+        count(s, "left_out", 1);
         return 0;
     }
     return json_array_append_new(to, take_one) == 0 ? 0 : TRP_ENOMEM;
 }
 
-static struct again *find(struct reader *r, const char *key, bool make)
+static int add_lost(struct reader *r, json_t *s, const char *list, json_t *take_one)
 {
-    struct again *a = NULL;
-    HASH_FIND_STR(r->again, key, a);
-    if (a || !make || !(a = calloc(1, sizeof *a + strlen(key) + 1)))
-        return a;
-    strcpy(a->key, key);
-    HASH_ADD_STR(r->again, key, a);
-    return a;
+    struct again *lost = lost_of(r, s);
+    json_int_t before = json_integer_value(json_object_get(s, "left_out"));
+    int code = add(r, s, list, take_one);
+    if (lost)
+        lost->left_out += json_integer_value(json_object_get(s, "left_out")) - before;
+    return lost ? code : TRP_ENOMEM;
 }
 
 /* One more task ran there. */
@@ -200,7 +249,7 @@ static int count_place(struct reader *r, json_t *s, const struct trp_log_event *
     if (!(a = find(r, key, true)))
         return TRP_ENOMEM;
     if (a->place) {
-        count(a->place, "tasks");
+        count(a->place, "tasks", 1);
         return 0;
     }
     a->place = json_pack("{s:s, s:s, s:s, s:i}", "host", host, "executor", id, "level",
@@ -220,10 +269,11 @@ static int on_task_start(void *context, const struct trp_log_event *e)
 }
 
 /* Whether the task was tried before; from now on it was, when `note`. */
-static bool tried_before(struct reader *r, const struct trp_log_event *e, bool note)
+static bool tried_before(struct reader *r, const json_t *s,
+                         const struct trp_log_event *e, bool note)
 {
     char key[64];
-    snprintf(key, sizeof key, "%u/%u", e->stage, e->task);
+    snprintf(key, sizeof key, "%p/%u", (const void *)s, e->task);
     if (find(r, key, false))
         return true;
     return note && !find(r, key, true);
@@ -239,7 +289,7 @@ static int on_task_end(void *context, const struct trp_log_event *e)
         return 0;
     if (well && count_place(r, s, e) < 0)
         return TRP_ENOMEM;
-    if (!tried_before(r, e, !well) && well && !e->copy && !e->attempt)
+    if (!tried_before(r, s, e, !well) && well && !e->copy && !e->attempt)
         return 0;
     /* What our own status says; of an end that only Spark's word tells that. */
     return add(r, s, "tries",
@@ -260,11 +310,11 @@ static int on_given_up(void *context, const struct trp_log_event *e)
     json_t *s = stage_of(context, e);
     if (!s)
         return 0;
-    return add(context, s, "given_up",
-               json_pack("{s:I, s:I, s:s, s:s}", "task",
-                         (json_int_t)trp_log_or_0(e->lost_task), "failures",
-                         (json_int_t)e->failures, "reason", or_empty(e->reason), "log",
-                         or_empty(e->log)));
+    return add_lost(context, s, "given_up",
+                    json_pack("{s:I, s:I, s:s, s:s}", "task",
+                              (json_int_t)trp_log_or_0(e->lost_task), "failures",
+                              (json_int_t)e->failures, "reason", or_empty(e->reason),
+                              "log", or_empty(e->log)));
 }
 
 static int on_skipped(void *context, const struct trp_log_event *e)
@@ -273,9 +323,10 @@ static int on_skipped(void *context, const struct trp_log_event *e)
     const struct known *k = find_known(context, e->parent);
     if (!s)
         return 0;
-    return add(context, s, "skipped",
-               json_pack("{s:I, s:s}", "task", (json_int_t)trp_log_or_0(e->lost_task),
-                         "after", k ? k->name : ""));
+    return add_lost(context, s, "skipped",
+                    json_pack("{s:I, s:s}", "task",
+                              (json_int_t)trp_log_or_0(e->lost_task), "after",
+                              k ? k->name : ""));
 }
 
 /* ---- what was told ---- */
@@ -311,13 +362,8 @@ static int on_message(void *context, const struct trp_log_event *e)
 
 static void forget(struct reader *r)
 {
-    struct known *k, *next;
     struct again *a, *after;
-    HASH_ITER(hh, r->known, k, next) {
-        HASH_DEL(r->known, k);
-        free(k->name);
-        free(k);
-    }
+    forget_known(r);
     HASH_ITER(hh, r->again, a, after) {
         HASH_DEL(r->again, a);
         free(a);
@@ -328,6 +374,7 @@ int trp_story_read(const char *file, const char *stage, bool all, json_t **ret,
                    trp_error *err)
 {
     static trp_log_take *const take[TRP_LOG_EVENTS] = {
+        [TRP_LOG_APPLICATION] = on_application,
         [TRP_LOG_JOB] = on_job_start,
         [TRP_LOG_STAGE] = on_stage_submitted,
         [TRP_LOG_STAGE_END] = on_stage_completed,

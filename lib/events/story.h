@@ -29,7 +29,8 @@ enum { TRP_STORY_MAX = 200 }; /* entries of a list, where not all are asked for 
  *               "skipped": [{"task", "after": stage}],
  *               "told": [{"at": ms, "text"}], "left_out": entries}}
  *
- * of all starts of the run. `stage` NULL: all stages. `all`: without TRP_STORY_MAX.
+ * of all starts of the run; given up and skipped by the last one that had the stage.
+ * `stage` NULL: all stages. `all`: without TRP_STORY_MAX.
  * TRP_EINVAL: no event log. */
 int trp_story_read(const char *file, const char *stage, bool all, json_t **ret,
                    trp_error *err);

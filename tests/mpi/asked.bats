@@ -320,3 +320,28 @@ Y
     wait $!
     cd "$BATS_TEST_TMPDIR"
 }
+
+@test "explain tells the stages of several starts apart, and what was given up in the last" {
+    cat >p.yaml <<'Y'
+troupe: 1
+name: p
+options: {run.keep_going: true}
+stages:
+  - {name: a, tasks: 2, run: '[ ! -e bad$TROUPE_TASK ]', retries: {max_failures: 1}}
+  - {name: b, after: [{stage: a, each: true}], tasks: 2, tolerate: 1, run: "true"}
+Y
+    touch bad1
+    run -1 troupe run --local=2 --quiet --run-name r p.yaml
+    run -0 troupe run --local=2 --quiet --resume r --from b
+    run -1 troupe run --local=2 --quiet --resume r
+    run -0 troupe explain --json r
+    [ "$(json 'join " ", map { ($_->{name}, eval join("+", map { $_->{tasks} } @{$_->{places}})) } @{$d->{stages}}' <<<"$output")" = "a 1 b 2" ]
+    [ "$(json 'join " ", map { (scalar(@{$_->{given_up}}), scalar(@{$_->{skipped}})) } @{$d->{stages}}' <<<"$output")" = "1 0 0 1" ]
+    run -0 troupe explain r a
+    [[ "$output" == *"task 1, attempt 0: exit status 1"*"task 1, attempt s2.0: exit status 1"* ]]
+    rm bad1
+    run -0 troupe run --local=2 --quiet --resume r
+    run -0 troupe explain r
+    [[ "$output" == *"task 1, attempt s3.0: succeeded"* ]]
+    [[ "$output" != *"given up"* && "$output" != *skipped* ]]
+}
