@@ -548,20 +548,42 @@ static int find_done(struct chooser *c, uint32_t i)
     return 0;
 }
 
-static int choose_stage(struct chooser *c, uint32_t i)
+/* Of a stage that --until leaves out, forgets what was made of something that is made
+ * anew now: no later start could tell. */
+static int forget_stale(struct chooser *c, uint32_t i)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     struct trp_stage_choice *choice = &c->choice[i];
-    if (c->taken[i] && c->kept[i])
+    struct trp_task_values v;
+    for (uint32_t a = 0; a < s->nafter; a++)
+        c->touched[i] = c->touched[i] || c->touched[s->after[a].index];
+    bool whole = above_touched(c, i) || above_fewer(c, i);
+    if (!whole && !c->touched[i])
         return 0;
-    if (!c->kept[i]) {
-        for (uint32_t a = 0; a < s->nafter; a++)
-            c->touched[i] = c->touched[i] || c->touched[s->after[a].index];
-        c->touched[i] = c->touched[i] || above_fewer(c, i);
-        if (c->touched[i] && c->q->log)
-            drop_stage(c, i);
+    c->touched[i] = true;
+    if (whole || trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL) < 0 ||
+        !as_many_as_above(c, i)) {
+        drop_stage(c, i);
         return 0;
     }
+    choice->done = calloc((size_t)choice->items.ntasks + 1, 1);
+    if (!choice->done)
+        return trp_error_set(c->err, TRP_ENOMEM, "out of memory for stage %s", s->name);
+    for (uint32_t t = 0; t < choice->items.ntasks; t++) {
+        choice->done[t] = each_done(c, s, t);
+        if (!choice->done[t] && trp_items_values(&choice->items, t, &c->columns, &v))
+            trp_done_log_drop_task(c->q->log, trp_task_id(s->name, &v));
+    }
+    return 0;
+}
+
+static int choose_stage(struct chooser *c, uint32_t i)
+{
+    struct trp_stage_choice *choice = &c->choice[i];
+    if (!c->kept[i])
+        return c->q->log ? forget_stale(c, i) : 0;
+    if (c->taken[i])
+        return 0;
     choice->runs = true;
     int r = c->q->log ? find_done(c, i) : 0;
     c->touched[i] = choice->runs;

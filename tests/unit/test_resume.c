@@ -366,6 +366,16 @@ static void each(void)
     files_put(r.dir, "1.a", "another");
     expect(&r, yaml, true, NULL, 0, "a:1, b:1, c:0,");
     expect(&r, yaml, true, NULL, 0, "");
+    files_put(r.dir, "2.a", "another");
+    r.until = "a";
+    expect(&r, yaml, true, NULL, 0, "a:2,");
+    r.until = NULL;
+    expect(&r, yaml, true, NULL, 0, "b:2, c:0,");
+    expect(&r, yaml, true, NULL, 0, "");
+    r.until = r.force = "a";
+    expect(&r, yaml, true, NULL, 0, "a:0,1,2,");
+    r.until = r.force = NULL;
+    expect(&r, yaml, true, NULL, 0, "b:0,1,2, c:0,");
     files_free(r.dir);
 }
 
