@@ -492,6 +492,21 @@ int trp_plan_print(const trp_pipeline *p, const trp_options *o,
 
 /* ---- dry run ---- */
 
+/* A template (core/base/template.h) as its user wrote it, in its place. */
+static char *as_written(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from;) {
+        bool dollar = strncmp(from, "${}", 3) == 0;
+        *to++ = *from;
+        from += dollar ? 3 : 1;
+        if (dollar && *from == '{')
+            *to++ = '$';
+    }
+    *to = '\0';
+    return text;
+}
+
 static int print_stage(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                        FILE *out, trp_error *err)
 {
@@ -514,7 +529,8 @@ static int print_stage(const trp_pipeline *p, const struct trp_pipeline_stage *s
         fprintf(out, ", profile %s\n   ", s->profile ? s->profile : "default");
         for (size_t i = 0; i < argv.n; i++) {
             fputc(' ', out);
-            trp_shell_word_print(argv.v[i], out);
+            trp_shell_word_print(
+                i < s->nwrap || s->run ? argv.v[i] : as_written(argv.v[i]), out);
         }
         fputc('\n', out);
     }

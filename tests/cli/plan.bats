@@ -198,8 +198,12 @@ troupe: 1
 stages:
   - {name: a, tasks: 2, run: "touch made"}
   - {name: b, after: [a], run: "true"}
+  - {name: c, foreach: {items: [x]}, argv: [echo, "$${HOME}", "$${a}${item}", "$$${item}$"]}
+  - {name: d, run: 'echo "$${e}${}"'}
 END
     check 0 "touch made" troupe run --dry-run p.yaml
+    [[ "$output" == *"    echo '\$\${HOME}' '\$\${a}\${item}' '\$\$\${item}\$'"* ]]
+    [[ "$output" == *"    /bin/sh -c 'echo \"\$\${e}\${}\"'"* ]]
     check 0 "b: does not run" troupe run --dry-run --until a p.yaml
     [ ! -e troupe-runs ]
     [ ! -e made ]
