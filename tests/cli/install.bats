@@ -102,6 +102,16 @@ first_works() {
     run -1 env PKG_CONFIG_LIBDIR="$PWD/pc" pkg-config --exists pmix
 }
 
+@test "folders may be given by their whole paths" {
+    cmake -S "$TROUPE_SOURCE" -B b -G Ninja -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/x \
+        -DCMAKE_INSTALL_LIBDIR=/x/lib64 -DCMAKE_INSTALL_LIBEXECDIR=/x/libexec \
+        -DCMAKE_INSTALL_INCLUDEDIR=/x/include >log
+    grep -qF 'TROUPE_LIBDIR=\"lib64\"' b/build.ninja
+    grep -qF 'TROUPE_LIBEXEC=\"libexec\"' b/build.ninja
+    grep -qxF 'libdir=${prefix}/lib64' b/lib/api/troupe.pc
+    grep -qxF 'includedir=${prefix}/include' b/lib/api/troupe.pc
+}
+
 @test "a program is built by find_package" {
     cat >CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.18)
