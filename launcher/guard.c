@@ -30,6 +30,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,7 +39,6 @@
 #include "os/clock.h"
 #include "os/held.h"
 #include "os/private_folder.h"
-#include "os/process.h"
 #include "os/processes.h"
 #include "os/title.h"
 #include "os/tree.h"
@@ -167,9 +167,8 @@ static void reap(struct guard *g)
         g->driver = 0;
         report(g, TRP_GUARD_DRIVER, status, "");
     }
-    struct trp_process p;
-    if (g->config->adopts && g->orphan && g->driver &&
-        (!trp_process_read(g->driver, &p) || trp_process_is_dead(&p)))
+    struct pollfd adopted = {.fd = g->config->adopted, .events = POLLIN};
+    if (g->orphan && poll(&adopted, 1, 0) > 0)
         g->driver = 0;
 }
 
@@ -297,18 +296,23 @@ void trp_guard_remove_scratch(const char *run_dir)
     trp_tree_remove(AT_FDCWD, path, &all);
 }
 
+static void signal_adopted(const struct guard *g, int signal)
+{
+    syscall(SYS_pidfd_send_signal, g->config->adopted, signal, NULL, 0);
+}
+
 /* What an adopted driver has below it, when `troupe` is gone and it does not end. */
 static void end_adopted(struct guard *g)
 {
     const char *helper = g->config->helper;
     pid_t spare = helper ? trp_descendants_find(g->driver, helper) : 0;
     uint32_t before = UINT32_MAX, n;
-    kill(g->driver, SIGSTOP);
+    signal_adopted(g, SIGSTOP);
     while ((n = trp_descendants_signal(g->driver, &spare, spare != 0, SIGSTOP)) !=
            before)
         before = n;
     trp_descendants_signal(g->driver, &spare, spare != 0, SIGKILL);
-    kill(g->driver, SIGKILL);
+    signal_adopted(g, SIGKILL);
     g->driver = 0;
 }
 

@@ -10,7 +10,7 @@
  *
  * A guard that is killed itself is replaced by another one. What the first has started
  * descends from `troupe` from then on, which ends it when the run is over; the second
- * guard adopts the driver, which it knows by number only: when `troupe` is gone it waits
+ * guard adopts the driver, which is no child of its own: when `troupe` is gone it waits
  * for the driver to end in order, ends what is left below it, and removes the files.
  *
  * Messages on a SOCK_SEQPACKET pair: guard → troupe struct trp_guard_report; troupe →
@@ -35,6 +35,7 @@ struct trp_guard_config {
                          * jobs to end; NULL: none */
     pid_t adopts;       /* the driver's process, which an earlier guard has started; 0:
                          * the guard starts ompi-server and the driver itself */
+    int adopted;        /* a pidfd of that, for its number may be another's later; -1 */
     int theirs[3];      /* descriptors of the caller's, closed in the guard; -1: none */
 };
 

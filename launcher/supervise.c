@@ -14,10 +14,10 @@
  *
  * A guard that is killed while the run goes on is replaced at once. Its orphans are
  * ours (we are a subreaper too, before it is forked), so the driver is reaped here, and the
- * next guard adopts it by its number (guard.h). ompi-server dies with its guard: the
- * driver goes on over sockets. A pipeline whose driver has not started, or needs the
- * ompi-server to connect, has acquired nothing: all is ended and begun again. A user's
- * own program may have had effects before trp_init: it is never begun again.
+ * next guard adopts it (guard.h). ompi-server dies with its guard: the driver goes on over
+ * sockets. A pipeline whose driver has not started, or needs the ompi-server to connect,
+ * has acquired nothing: all is ended and begun again. A user's own program may have had
+ * effects before trp_init: it is never begun again.
  *
  * The end: the guard is told, ends everything and goes. When the driver was adopted, or
  * the guard is killed now, what is left is ended from here; children that this process
@@ -36,6 +36,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -446,8 +447,12 @@ static int start_guard(struct trp_watch *w, pid_t adopts, trp_error *err)
     char **argv = trp_mpirun_argv(s->ompi_server, what->argv);
     char **server_env = trp_mpirun_environ(environ, s->folder, alone);
     char **driver_env = trp_mpirun_environ(environ, s->folder, more);
+    /* A child of ours that is not reaped yet: the number is its own. */
+    int adopted = adopts ? (int)syscall(SYS_pidfd_open, adopts, 0) : -1;
     int code = TRP_ENOMEM;
-    if (argv && server_env && driver_env) {
+    if (adopts && adopted < 0) {
+        code = trp_error_set(err, TRP_ESYSTEM, "pidfd_open: %m");
+    } else if (argv && server_env && driver_env) {
         struct trp_guard_config config = {
             .run_name = w->folder->name,
             .run_dir = w->folder->path,
@@ -458,12 +463,15 @@ static int start_guard(struct trp_watch *w, pid_t adopts, trp_error *err)
             .driver_env = driver_env,
             .helper = what->helper,
             .adopts = adopts,
+            .adopted = adopted,
             .theirs = {w->listen, w->control, w->signals}
         };
         code = trp_guard_start(&config, &w->guard_pid, &w->guard, err);
     } else {
         trp_error_set(err, TRP_ENOMEM, "out of memory");
     }
+    if (adopted >= 0)
+        close(adopted);
     trp_argv_free(argv);
     trp_argv_free(server_env);
     trp_argv_free(driver_env);
