@@ -113,6 +113,16 @@ EOF
     check 1 "^stage a failed: " troupe sim --cluster "$(E)/cluster.yaml" --durations d.yaml p.yaml
 }
 
+@test "a barrier stage that never has its slots is exit 3 and says why" {
+    pipeline <<'EOF'
+troupe: 1
+stages: [{name: a, tasks: 3, barrier: true, executors: {max: 2}, run: x}]
+EOF
+    echo '{durations: 1, default: 1s}' >d.yaml
+    check 3 "^stage a failed: a barrier stage of 3 tasks needs as many slots at once; at most 2" \
+        troupe sim --cluster "$(E)/cluster.yaml" --durations d.yaml p.yaml
+}
+
 @test "a recorded run is decided again; a broken trace has its place" {
     play --record t.trace >/dev/null
     check 0 "^t.trace: [0-9]+ events, [0-9]+ decisions: the same again" \

@@ -42,9 +42,11 @@ static void stage_ended(struct trp_virtual_run *r, const struct trp_action *a)
     struct trp_virtual_stage *s = trp_virtual_stage_of(r, a->stage_ended.stage.n);
     s->end = r->now;
     s->outcome = a->stage_ended.outcome;
-    if (s->ready >= 0 && s->outcome != TRP_OUTCOME_SUCCEEDED && !s->why)
+    bool tell = s->outcome == TRP_OUTCOME_FAILED ||
+                (s->ready >= 0 && s->outcome != TRP_OUTCOME_SUCCEEDED);
+    if (tell && !s->why)
         s->why = strdup(a->stage_ended.text);
-    if (s->ready >= 0 && s->outcome != TRP_OUTCOME_SUCCEEDED && !s->why)
+    if (tell && !s->why)
         trp_virtual_fail(r, TRP_ENOMEM, "out of memory for the simulation");
 }
 
@@ -282,6 +284,7 @@ void trp_virtual_act(struct trp_virtual_run *r, const struct trp_action *a)
         return;
     case TRP_ACTION_JOB_ENDED:
         r->result->outcome = a->job_ended.outcome;
+        r->result->never = a->job_ended.code == TRP_ENEVER;
         r->over = true;
         return;
     case TRP_ACTION_START_EXECUTOR:

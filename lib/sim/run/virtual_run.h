@@ -51,6 +51,7 @@ struct trp_virtual_result {
     struct trp_virtual_stage *stages; /* in the pipeline's order */
     uint32_t nstages;
     enum trp_outcome outcome;
+    bool never;       /* it failed: what a stage needs can never be had */
     int64_t start;    /* the driver's own job began */
     int64_t makespan; /* from submission to the end of the last stage */
     uint32_t jobs, executors, most_executors, lost;

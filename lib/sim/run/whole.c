@@ -126,9 +126,10 @@ int trp_whole_play(const struct trp_whole_request *q, FILE *out, trp_error *err)
         rc = q->compare ? trp_virtual_compare(w.plays, w.nplays, q->json, out, err)
                         : trp_virtual_report(&w.plays[0], q->json, out, err);
     for (uint32_t i = 0; i < w.nplays; i++) {
-        if (rc == 0 && w.plays[i].result.outcome != TRP_OUTCOME_SUCCEEDED)
-            rc = trp_error_set(err, TRP_EFAILED, "the run fails (policy %s)",
-                               w.plays[i].policy);
+        const struct trp_virtual_result *result = &w.plays[i].result;
+        if (rc == 0 && result->outcome != TRP_OUTCOME_SUCCEEDED)
+            rc = trp_error_set(err, result->never ? TRP_ENEVER : TRP_EFAILED,
+                               "the run fails (policy %s)", w.plays[i].policy);
         trp_virtual_result_free(&w.plays[i].result);
         trp_policy_run_free(&w.runs[i]);
     }
