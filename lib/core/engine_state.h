@@ -29,6 +29,7 @@
  *     alloc/patience.c     which requests may come from additional jobs
  *     alloc/left.c         how much longer tasks take
  *     alloc/yield.c        limits over all profiles that are short
+ *     alloc/give_way.c     idle executors that others wait for the room of
  *     alloc/supply.c       what executors there are, for the limits and timeouts
  *     alloc/ramp.c         what happens to task sets, for alloc.grow=ramp
  */

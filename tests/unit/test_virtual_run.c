@@ -405,6 +405,48 @@ static void test_barriers(void)
     end(&v);
 }
 
+/* Whoever holds idle executors that it cannot use without another one, behind somebody
+ * who waits for the room of these, gives way. */
+static void test_nobody_waits_for_each_other(void)
+{
+    static const struct {
+        const char *stages, *options;
+        bool fails; /* all the same */
+    } runs[] = {
+        {"{name: a, run: x}, {name: b, run: x},"
+         "{name: gang, after: [a], mpi: {ranks: 8}, run: x},"
+         "{name: all, after: [b], tasks: 2, barrier: true, run: x}", "{}",                               false},
+        {"{name: a, run: x}, {name: b, tasks: 2, run: x},"
+         "{name: large, after: [a], profile: large, run: x},"
+         "{name: all, after: [b], tasks: 4, barrier: true, run: x}", "{}",                               false},
+        {"{name: bad, tasks: 2, profile: half, run: x},"
+         "{name: large, profile: large, run: x}",                    "{excludeOnFailure.enabled: true}", true },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(runs); i++) {
+        struct play v;
+        char *pipeline =
+            g_strdup_printf("troupe: 1\n"
+                            "profiles:\n"
+                            "  half: {executor: {cores: 3, memory: 200m}}\n"
+                            "  large: {executor: {cores: 8, memory: 200m}}\n"
+                            "stages: [%s]\noptions: %s\n",
+                            runs[i].stages, runs[i].options);
+        load(&v, "{cluster: 1, nodes: [{name: n, count: 1, cores: 8, memory: 20g}]}",
+             runs[i].fails ? "{durations: 1, default: 5s, stages: {bad: {constant: 3s, "
+                             "fail: 1.0}}}"
+                           : "{durations: 1, default: 5s}",
+             pipeline);
+        play(&v, NULL, 1, NULL);
+        if (v.rc < 0)
+            g_error("run %zu: %s", i, v.err.text);
+        g_assert_cmpint(v.r.outcome, ==,
+                        runs[i].fails ? TRP_OUTCOME_FAILED : TRP_OUTCOME_SUCCEEDED);
+        g_assert_cmpint(v.r.makespan, <, INT64_C(1000000000000));
+        end(&v);
+        g_free(pipeline);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -425,6 +467,8 @@ int main(int argc, char **argv)
                     test_the_same_seed_gives_the_same_bytes);
     g_test_add_func("/virtual-run/a-recorded-run-is-decided-again",
                     test_a_recorded_run_is_decided_again);
+    g_test_add_func("/virtual-run/nobody waits for each other",
+                    test_nobody_waits_for_each_other);
     g_test_add_func("/virtual-run/the tasks of a barrier stage start at once",
                     test_barriers);
     return g_test_run();

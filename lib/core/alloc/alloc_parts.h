@@ -146,6 +146,10 @@ static inline void trp_ahead_no_more(struct trp_engine *e, struct trp_executor *
     x->ahead = false;
 }
 
+/* alloc/give_way.c: who holds idle executors in vain, while others wait for their room,
+ * lets them go. */
+void trp_give_way(struct trp_engine *e);
+
 /* alloc/yield.c     */
 /* Puts the classes in order and finds their shares. False: out of memory. */
 bool trp_yield_shares(struct trp_engine *e);

@@ -500,6 +500,7 @@ void trp_wanted_reconcile(struct trp_engine *e)
     release_expired(e);
     if (e->contended)
         give_back(e);
+    trp_give_way(e);
     trp_yield_ask(e);
     /* Then fewer may have to make room. */
     e->any_dirty |= e->nyielding && (moved || e->launches != launches);
