@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "asking.h"
+#include "events/run_folder.h"
 #include "events/task_logs.h"
 
 static int by_task(const void *task, const void *log)
@@ -31,7 +32,7 @@ static void see_stage(const char *folder, const char *stage, bool all, json_t *t
             continue;
         json_t *see = n && bsearch(&task, v, n, sizeof *v, by_task)
                           ? json_sprintf("troupe logs %s %s %" PRId64,
-                                         strrchr(folder, '/') + 1, stage, task)
+                                         trp_run_called(folder), stage, task)
                           : json_null();
         json_object_set_new(t, "see", see);
     }

@@ -418,7 +418,6 @@ static struct trp_failed_attempt failed_attempt(const trp_command_job *j,
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     const struct running *r = &j->running[stage];
     return (struct trp_failed_attempt){
-        .run_name = j->c.run_name,
         .run_dir = j->c.run_dir,
         .shown = j->end.shown,
         .stage = s,

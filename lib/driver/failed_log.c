@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/ids.h"
+#include "events/run_folder.h"
 #include "events/task_logs.h"
 #include "os/log_tail.h"
 
@@ -64,8 +65,8 @@ static char *see_stream(const struct trp_failed_attempt *a)
         return strdup("");
     trp_task_log_name(&of, name, sizeof name);
     *strrchr(name, '.') = '\0';
-    int made = asprintf(&text, "; see: troupe logs %s %s %s", a->run_name,
-                        a->stage->name, name);
+    int made = asprintf(&text, "; see: troupe logs %s %s %s",
+                        trp_run_called(a->run_dir), a->stage->name, name);
     return made < 0 ? NULL : text;
 }
 

@@ -8,7 +8,7 @@
 
 /* An attempt of a task, and where its run is; all borrowed. */
 struct trp_failed_attempt {
-    const char *run_name, *run_dir;
+    const char *run_dir;
     const char *shown; /* the run's folder, as messages name it */
     const struct trp_pipeline_stage *stage;
     uint32_t task, stage_attempt, number;

@@ -22,6 +22,7 @@
 #include "driver/driver_state.h"
 #include "driver/locations.h"
 #include "driver/moving.h"
+#include "events/run_folder.h"
 #include "os/clock.h"
 
 static const int64_t LOOK_NS = 200000;
@@ -48,7 +49,7 @@ static void note_stop(trp_driver *d, int why, const char *text)
         trp_error_set(&d->stop_error, why, "%s%s%s%s",
                       why == TRP_ETIME ? "time was up" : "cancelled",
                       d->config.resumes ? "; `troupe run --resume " : "",
-                      d->config.resumes ? d->run_name : "",
+                      d->config.resumes ? trp_run_called(d->run_dir) : "",
                       d->config.resumes ? "` goes on" : "");
 }
 

@@ -223,6 +223,12 @@ const char *trp_run_shown(const char *run_dir)
     return usual ? runs : run_dir;
 }
 
+const char *trp_run_called(const char *run_dir)
+{
+    const char *shown = trp_run_shown(run_dir);
+    return shown == run_dir ? run_dir : strrchr(shown, '/') + 1;
+}
+
 /* ---- making ---- */
 
 static int make_dir(const char *path, trp_error *err)

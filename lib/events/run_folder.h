@@ -45,6 +45,9 @@ int trp_runs_dir(const char *given, char **ret, trp_error *err);
 /* A run's folder as messages name it: "troupe-runs/RUN", or its path where runs are
  * elsewhere. Part of `run_dir`. */
 const char *trp_run_shown(const char *run_dir);
+/* RUN of a call that a message proposes: its name, or its path where runs are elsewhere.
+ * Part of `run_dir`. */
+const char *trp_run_called(const char *run_dir);
 
 /* Makes RUNS/RUN. RUN is `run_name` when not NULL (checked: a stage name's characters,
  * TRP_EINVAL; TRP_EEXIST when a run of that name has begun: "use --resume or another

@@ -368,6 +368,10 @@ Y
     [[ "$output" == *"task 0 was given up after 2 failures; see: troupe logs r bad 0"* ]]
     run -0 troupe report --json r
     [[ "$output" == *'"log":null,"see":"troupe logs r bad 0"}'* ]]
+    mv troupe-runs/r .
+    run -0 troupe explain --json ./r bad
+    [[ "$output" == *"\"see\":\"troupe logs $PWD/r bad 0\"}"* ]]
+    mv r troupe-runs/
     run -0 troupe explain --json r bad
     [[ "$output" == *'"log":"","see":"troupe logs r bad 0"}'* ]]
     [ "$(troupe logs r one | grep -c '^==>')" = 301 ]

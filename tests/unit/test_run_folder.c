@@ -87,6 +87,7 @@ static void a_run_has_its_folders(void)
     g_assert_cmpstr(f->name, ==, "try-1");
     g_assert_cmpstr(f->path, ==, path);
     g_assert_cmpstr(f->shown, ==, "troupe-runs/try-1");
+    g_assert_cmpstr(trp_run_called(f->path), ==, "try-1");
     g_assert_cmpint(mode_of(path, "."), ==, 0700);
     g_assert_cmpint(mode_of(path, "logs"), ==, 0700);
     g_assert_cmpint(mode_of(path, "state"), ==, 0700);
@@ -353,6 +354,7 @@ static void runs_can_be_elsewhere(void)
     trp_run_folder *f = NULL;
     g_assert_cmpint(trp_run_folder_new(runs, "app", "r", &f, &err), ==, 0);
     g_assert_cmpstr(f->shown, ==, f->path);
+    g_assert_cmpstr(trp_run_called(f->path), ==, f->path);
     g_assert_cmpint(mode_of("some", "."), ==, 0700);
     trp_run_folder_free(f);
     g_free(runs);
