@@ -185,6 +185,10 @@ Y
     [ "$lost" -gt 1 ]
     [[ "$output" == *"stage b failed: $lost of its 40 tasks were skipped"* ]]
     grep -qE '^c +default +1 +- ' <<<"$output"
+    sed -i 's/tasks: 40,/& tolerate: 50%,/' p.yaml
+    check 0 ", 1 job submitted$" troupe sim --seed 1 --cluster c.yaml --durations d.yaml p.yaml
+    [[ "$output" == *"stage a succeeded: $lost of 40 tasks given up"* ]]
+    [[ "$output" == *"stage b succeeded: $lost of 40 tasks skipped"* ]]
 }
 
 @test "tables, params, when, include and tolerate count in a played run as in a real one" {

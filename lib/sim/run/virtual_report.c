@@ -145,10 +145,11 @@ static void print_losses(const struct trp_virtual_stage *s, FILE *out)
     char skipped[32] = "";
     if (s->outcome != TRP_OUTCOME_SUCCEEDED || !(s->given_up || s->skipped))
         return;
-    if (s->skipped)
+    if (s->given_up && s->skipped)
         snprintf(skipped, sizeof skipped, ", %u skipped", s->skipped);
-    fprintf(out, "\nstage %s succeeded: %u of %u tasks given up%s\n", s->name,
-            s->given_up, s->ntasks, skipped);
+    fprintf(out, "\nstage %s succeeded: %u of %u tasks %s%s\n", s->name,
+            s->given_up ? s->given_up : s->skipped, s->ntasks,
+            s->given_up ? "given up" : "skipped", skipped);
 }
 
 static int print_run(const struct trp_virtual_play *p, FILE *out, trp_error *err)
@@ -156,10 +157,11 @@ static int print_run(const struct trp_virtual_play *p, FILE *out, trp_error *err
     const struct trp_virtual_result *r = &p->result;
     fprintf(out,
             "%s after %s, of which %s before the driver began (policy %s, seed %llu)\n"
-            "%llu tasks, %u executors (%u at once, %u lost), %u jobs submitted\n\n",
+            "%llu task%s, %u executor%s (%u at once, %u lost), %u job%s submitted\n\n",
             trp_outcome_name(r->outcome), time_text(r->makespan), time_text(r->start),
             p->policy, (unsigned long long)p->seed, (unsigned long long)r->tasks,
-            r->executors, r->most_executors, r->lost, r->jobs);
+            r->tasks == 1 ? "" : "s", r->executors, r->executors == 1 ? "" : "s",
+            r->most_executors, r->lost, r->jobs, r->jobs == 1 ? "" : "s");
     int rc = print_stages(r, out, err);
     for (uint32_t i = 0; i < r->nstages; i++)
         print_losses(&r->stages[i], out);
