@@ -914,6 +914,32 @@ static void a_task_killed_for_memory_runs_again_with_more(void)
     world_free(&w);
 }
 
+static void what_a_profile_says_of_further_memory_stays(void)
+{
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec s = world_stage("a", 1);
+    struct trp_profile_builder b;
+    struct world w;
+    trp_error err;
+    world_init(&w, NULL);
+    trp_profile_builder_init(&b, "p");
+    g_assert_cmpint(trp_profile_builder_executor(&b, "memory", 1000, &err), ==, 0);
+    g_assert_cmpint(trp_profile_builder_executor(&b, "memoryOverhead", 100, &err), ==,
+                    0);
+    g_assert_cmpint(trp_profile_builder_executor(&b, "offHeap", 10, &err), ==, 0);
+    g_assert_cmpint(trp_profile_builder_executor(&b, "pyspark.memory", 4000, &err), ==,
+                    0);
+    g_assert_cmpint(trp_profiles_add(w.profiles, &b, &s.profile, &err), ==, 0);
+    world_start(&w, &c);
+    s.memory_factor_ppm = 2000000;
+    world_submit(&w, &s, 1);
+    world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_MEMORY, 9, SECOND);
+    g_assert_cmpint(trp_profiles_by_name(w.profiles, "p.memory1")->total_mib, ==,
+                    2000 + 200 + 10 + 4000);
+    world_run_out(&w, SECOND);
+    world_free(&w);
+}
+
 static void draining_lets_running_tasks_finish(void)
 {
     struct world w;
@@ -1035,6 +1061,7 @@ int main(int argc, char **argv)
     ADD(what_began_before_its_recall_can_be_killed);
     ADD(a_recall_that_comes_too_late_is_followed_by_another);
     ADD(a_task_killed_for_memory_runs_again_with_more);
+    ADD(what_a_profile_says_of_further_memory_stays);
     ADD(draining_lets_running_tasks_finish);
     ADD(draining_withdraws_what_was_asked_for);
     ADD(stale_events_are_ignored);

@@ -43,6 +43,9 @@ static int derive(struct trp_engine *e, const struct trp_task_set *s,
                                           grown(p->overhead_mib, factor), NULL);
     if (rc == 0)
         rc = trp_profile_builder_executor(&b, "offHeap", p->offheap_mib, NULL);
+    if (rc == 0 && p->executor.pyspark_mib >= 0)
+        rc = trp_profile_builder_executor(&b, "pyspark.memory", p->executor.pyspark_mib,
+                                          NULL);
     if (rc == 0)
         rc = trp_profile_builder_task(&b, "cpus", p->cores * TRP_ONE, NULL);
     for (uint32_t i = 0; rc == 0 && i < p->ncustom; i++) {
