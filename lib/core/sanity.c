@@ -37,8 +37,12 @@ static int check_executor(const struct trp_engine *e, const struct trp_executor 
         running++;
     }
     for (uint32_t s = x->queue_first; s != TRP_NONE; s = e->attempts.v[s].next) {
-        CHECK(e->attempts.v[s].state == TRP_ATTEMPT_QUEUED, "queued attempt %u runs",
-              s);
+        const struct trp_attempt *a = &e->attempts.v[s];
+        bool out = !trp_executor_may_get(x) && !x->yields;
+        out |= trp_health_at(a->set->health, x->id.n, x->host) == TRP_HEALTH_OUT;
+        CHECK(a->state == TRP_ATTEMPT_QUEUED, "queued attempt %u runs", s);
+        CHECK(!out || a->recall_sent || a->kill_sent,
+              "executor %u gets nothing more, and attempt %u waits there", x->id.n, s);
         queued++;
     }
     CHECK(running == x->nrunning && queued == x->nqueued,
