@@ -203,6 +203,7 @@ static void end_failed(struct oracle *o, int attempt, enum or_end status)
     if (!s->zombie && counts(status) && !a->by_other) {
         or_count_failure(o, a->set, a->task, a->executor);
         if (++t->failures >= o->setup->max_failures) {
+            t->left = true;
             or_abort(o, a->set);
             maybe_over(o, a->set);
             return;
@@ -232,7 +233,8 @@ static void end_success(struct oracle *o, int attempt, int64_t records)
     s->total_runtime += o->now - a->launched;
     for (int i = 0; i < o->nattempts; i++) {
         struct or_attempt *b = &o->attempts[i];
-        if (b->set == a->set && b->task == a->task && b->state == OR_RUNNING) {
+        if (b->set == a->set && b->task == a->task && b->state == OR_RUNNING &&
+            !b->by_other) {
             b->by_other = true;
             decide(o, OR_KILL, b->set, b->task, b->number);
         }

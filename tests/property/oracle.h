@@ -137,7 +137,7 @@ struct or_attempt {
 struct or_task {
     int copies, attempts, failures;
     bool done;
-    bool left;     /* done only in that it is not run again here: fetch failed */
+    bool left;     /* not run again here: fetch failed, or too many failures */
     bool picked;   /* in the barrier round that is going on */
     int picked_on; /* … on this executor, at this level, … */
     enum or_level picked_level;
