@@ -88,12 +88,6 @@ char *trp_asking_time(int64_t ms, char *buf, size_t size)
 
 /* ---- its driver ---- */
 
-static bool is_here(const struct trp_run_view *v)
-{
-    char host[256] = "";
-    return gethostname(host, sizeof host - 1) == 0 && strcmp(host, v->host) == 0;
-}
-
 /* Why it is the log's, and how old that is. */
 static void note(struct trp_asking *a, const char *why)
 {
@@ -155,8 +149,8 @@ int trp_asking_driver(struct trp_asking *a, const struct trp_ask *q, json_t **re
     char *answer = NULL;
     if (strcmp(a->view.status, "running") != 0)
         return trp_error_set(err, TRP_ENOENT, "run %s does not go on", a->view.name);
-    int code = is_here(&a->view) ? trp_ask_call(a->folder, q, &answer, err)
-                                 : ask_there(a, q, &answer, err);
+    int code = trp_run_is_here(&a->view) ? trp_ask_call(a->folder, q, &answer, err)
+                                         : ask_there(a, q, &answer, err);
     if (code == 0)
         code = read_answer(answer, ret, err);
     free(answer);

@@ -1,7 +1,7 @@
 /*
  * srun is told the job and the node; all that a job's environment would tell it is left
- * out, since `troupe` may have been called in another one. The step is `troupe-rank ask`,
- * which reads requests on stdin and ends with it.
+ * out, since `troupe` may have been called in another one. The step that asks is
+ * `troupe-rank ask`, which reads requests on stdin and ends with it.
  */
 #include "step_call.h"
 
@@ -45,51 +45,114 @@ static char **make_environ(void)
     return env;
 }
 
-static int start(const struct trp_run_spec *s, const char *run_dir, const char *host,
-                 struct trp_step_call *c)
+enum { WORDS = 5 }; /* of what a step runs, at most */
+
+/* A step of the job that runs `words`. */
+static int start(const struct trp_run_spec *s, const char *host,
+                 char *const words[WORDS], struct trp_step_call *c, trp_error *err)
 {
     static char srun[] = "srun", overlap[] = "--overlap", one[] = "--ntasks=1",
-                nodes[] = "--nodes=1", quiet[] = "--quiet", ask[] = "ask",
-                chdir[] = "--chdir=/", no_kill[] = "--kill-on-bad-exit=0",
-                name[] = "--job-name=troupe-ask", stdin_of[] = "--input=all";
+                nodes[] = "--nodes=1", quiet[] = "--quiet", chdir[] = "--chdir=/",
+                no_kill[] = "--kill-on-bad-exit=0", name[] = "--job-name=troupe-ask",
+                stdin_of[] = "--input=all";
     char job[40], *node = NULL;
-    char *rank = strdup(s->rank_program), *folder = strdup(run_dir);
     char **env = make_environ();
-    int code = ENOMEM;
+    int why = ENOMEM;
     snprintf(job, sizeof job, "--jobid=%u", s->batch_job);
     if (asprintf(&node, "--nodelist=%s", node_of(s, host)) < 0)
         node = NULL;
-    if (rank && folder && env && node) {
-        char *argv[] = {srun,    job,      node, overlap, nodes, one,    quiet, chdir,
-                        no_kill, stdin_of, name, rank,    ask,   folder, NULL};
-        code = trp_piped_spawn(argv, env, c->ends, &c->pid);
+    if (env && node) {
+        char *argv[] = {srun,     job,      node,     overlap,  nodes, one,
+                        quiet,    chdir,    no_kill,  stdin_of, name,  words[0],
+                        words[1], words[2], words[3], words[4], NULL};
+        why = trp_piped_spawn(argv, env, c->ends, &c->pid);
     }
-    free(rank);
-    free(folder);
     free(env);
     free(node);
-    return code;
+    if (!why) {
+        signal(SIGPIPE, SIG_IGN);
+        return 0;
+    }
+    c->pid = 0;
+    return trp_error_set(err, TRP_ESYSTEM, "srun cannot be started here: %s",
+                         strerror(why));
+}
+
+/* How the run was started, which says in which job. */
+static int load_spec(const char *run_dir, struct trp_run_spec **ret, trp_error *err)
+{
+    int code = trp_run_spec_load(run_dir, ret, err);
+    if (code < 0 || (*ret)->batch_job)
+        return code;
+    trp_run_spec_free(*ret);
+    *ret = NULL;
+    return trp_error_set(err, TRP_ENOENT, "the run is in no Slurm job");
 }
 
 int trp_step_open(const char *run_dir, const char *host, struct trp_step_call *ret,
                   trp_error *err)
 {
+    static char ask[] = "ask";
     struct trp_run_spec *s = NULL;
     *ret = (struct trp_step_call){
         .ends = {-1, -1, -1}
     };
-    int code = trp_run_spec_load(run_dir, &s, err);
-    if (code == 0 && !s->batch_job)
-        code = trp_error_set(err, TRP_ENOENT, "the run is in no Slurm job");
-    int why = code == 0 ? start(s, run_dir, host, ret) : 0;
-    if (why) {
-        ret->pid = 0;
-        code = trp_error_set(err, TRP_ESYSTEM, "srun cannot be started here: %s",
-                             strerror(why));
+    int code = load_spec(run_dir, &s, err);
+    if (code < 0)
+        return code;
+    char *words[WORDS] = {strdup(s->rank_program), ask, strdup(run_dir)};
+    code = words[0] && words[2] ? start(s, host, words, ret, err)
+                                : trp_error_set(err, TRP_ENOMEM, "out of memory");
+    free(words[0]);
+    free(words[2]);
+    trp_run_spec_free(s);
+    return code;
+}
+
+/* All that is to be read; what does not fit is lost. */
+static void read_all(int fd, char *text, size_t size)
+{
+    char rest[256];
+    size_t had = 0;
+    for (ssize_t n = 1; n > 0 || (n < 0 && errno == EINTR);) {
+        bool fits = had + 1 < size;
+        n = read(fd, fits ? text + had : rest, fits ? size - had - 1 : sizeof rest);
+        had += fits && n > 0 ? (size_t)n : 0;
+    }
+    text[had] = '\0';
+}
+
+int trp_step_signal(const char *run_dir, const char *host, int pid, int signal_number,
+                    trp_error *err)
+{
+    static char sh[] = "/bin/sh", c[] = "-c",
+                script[] = "case $(cat /proc/$0/comm) in troupe*) kill -s \"$1\" "
+                           "\"$0\" ;; *) exit 1 ;; esac";
+    char process[16], number[16], said[1024], text[512];
+    char *words[WORDS] = {sh, c, script, process, number};
+    struct trp_step_call step = {
+        .ends = {-1, -1, -1}
+    };
+    struct trp_run_spec *s = NULL;
+    int code = load_spec(run_dir, &s, err);
+    if (code < 0)
+        return code;
+    snprintf(process, sizeof process, "%d", pid);
+    snprintf(number, sizeof number, "%d", signal_number);
+    code = start(s, host, words, &step, err);
+    if (code == 0) {
+        trp_piped_close(&step.ends[0]);
+        trp_piped_close(&step.ends[1]);
+        read_all(step.ends[2], said, sizeof said);
+        trp_piped_close(&step.ends[2]);
+        trp_piped_words("srun", said, text, sizeof text);
+        if (trp_piped_wait(step.pid) != 0)
+            code = trp_error_set(err, TRP_ESYSTEM,
+                                 "no step of its job reaches it%s%s; scancel %u ends "
+                                 "the job",
+                                 *text ? ": " : "", text, s->batch_job);
     }
     trp_run_spec_free(s);
-    if (code == 0)
-        signal(SIGPIPE, SIG_IGN);
     return code;
 }
 
@@ -153,7 +216,7 @@ int trp_step_ask(struct trp_step_call *c, const struct trp_ask *q, char **ret_an
         return 0;
     free(*ret_answer);
     *ret_answer = NULL;
-    return trp_error_set(err, TRP_ENOENT, "its driver does not answer there");
+    return trp_error_set(err, TRP_ENOENT, "it does not answer there");
 }
 
 void trp_step_close(struct trp_step_call *c)

@@ -30,4 +30,9 @@ int trp_step_ask(struct trp_step_call *c, const struct trp_ask *q, char **ret_an
                  trp_error *err);
 void trp_step_close(struct trp_step_call *c);
 
+/* Sends a signal to process `pid`, a `troupe`, on the driver's host, by a step of its own.
+ * TRP_ENOENT as trp_step_open; TRP_ESYSTEM: it did not come there, as far as is known. */
+int trp_step_signal(const char *run_dir, const char *host, int pid, int signal_number,
+                    trp_error *err);
+
 #endif

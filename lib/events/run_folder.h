@@ -104,6 +104,8 @@ struct trp_run_view {
 /* One of them by its folder's path; `ret` for trp_run_view_clear. False: no run. */
 bool trp_run_folder_view(const char *run_dir, struct trp_run_view *ret);
 void trp_run_view_clear(struct trp_run_view *v);
+/* Its driver's host is this one. */
+bool trp_run_is_here(const struct trp_run_view *v);
 int trp_run_folder_list(const char *runs, struct trp_run_view **ret, uint32_t *ret_n,
                         trp_error *err);
 void trp_run_folder_list_free(struct trp_run_view *v, uint32_t n);

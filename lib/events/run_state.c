@@ -184,6 +184,12 @@ bool trp_run_folder_view(const char *run_dir, struct trp_run_view *ret)
     return true;
 }
 
+bool trp_run_is_here(const struct trp_run_view *v)
+{
+    char host[256] = "";
+    return gethostname(host, sizeof host - 1) == 0 && strcmp(host, v->host) == 0;
+}
+
 /* One entry of RUNS; false: no run. */
 static bool view_of(const char *runs, const char *entry, struct trp_run_view *ret)
 {

@@ -295,6 +295,8 @@ Y
     run -0 --separate-stderr troupe status r
     [[ "$stderr" == *"its driver is on login1.gone, and the run is in no Slurm job: this is what its event log says, last written "*" ago" ]]
     [[ "$output" == "r: running on login1.gone"* ]]
+    run -2 troupe cancel r
+    [ "$output" = "troupe: cancel: run r is on login1.gone: the run is in no Slurm job; cancel it there" ]
     sed -i "s/\"host\":\"[^\"]*\"/\"host\":\"$(hostname)\"/" troupe-runs/r/state/run.json
     run -0 --separate-stderr troupe status r
     [[ "$stderr" == *"its driver does not answer here: this is what its event log says"* ]]

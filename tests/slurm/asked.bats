@@ -47,6 +47,17 @@ END
     [ "$output" = "3 stages ran with nothing to explain (--all)" ]
 }
 
+@test "from a login node a run is cancelled by a step of its job" {
+    long_run
+    run -0 --separate-stderr as alice head "$TROUPE" cancel --now r
+    echo "$output" "$stderr"
+    [ "$output" = "r ended" ]
+    grep -q '"status":"cancelled"' troupe-runs/r/state/run.json
+    run -2 as alice head "$TROUPE" cancel r
+    [ "$output" = "troupe: cancel: run r is not running" ]
+    rm -r troupe-runs began
+}
+
 @test "troupe top keeps one step of the job open for as long as it looks, and shows the jobs" {
     long_run
     as alice head "$TROUPE" top --json --interval 200ms r >stream 2>err &
