@@ -28,10 +28,6 @@ json_t *trp_report_document(const char *events, const char *folder,
                             const struct trp_run_records *runs,
                             const struct trp_page_facts *f);
 
-/* report_parts.c: the attempts of a stage; all else that a start was made of. */
-json_t *trp_report_tries(const struct trp_run_part *p, uint32_t stage);
-void trp_report_put_parts(json_t *start, const struct trp_run_part *p);
-
 /* Two runs side by side. */
 struct trp_report_side {
     const char *called; /* by the user, or its folder's name */

@@ -84,6 +84,16 @@ static json_t **waits_by_id(const struct trp_page_facts *f, uint32_t start, uint
     return v;
 }
 
+/* The attempts of a stage. */
+static json_t *tries(const struct trp_run_part *p, uint32_t stage)
+{
+    json_t *list = json_array();
+    for (const struct trp_run_counted *t = p->tries; t; t = t->hh.next)
+        if (t->key.id == stage)
+            json_array_append(list, t->told);
+    return list;
+}
+
 static json_t *stages(const struct trp_statistics *s, json_t *const *waits,
                       const struct trp_run_part *p)
 {
@@ -94,7 +104,7 @@ static json_t *stages(const struct trp_statistics *s, json_t *const *waits,
         json_t *o = stage(s, s->stages[i]);
         json_object_set_new(o, "waits", waits && waits[i] ? waits[i] : json_object());
         if (p)
-            json_object_set_new(o, "tries", trp_report_tries(p, i));
+            json_object_set_new(o, "tries", tries(p, i));
         json_array_append_new(list, o);
     }
     return list;
@@ -238,7 +248,7 @@ json_t *trp_report_json(struct trp_run_record *r, uint32_t start,
         "accumulated", accumulated(&r->statistics), "sacct",
         a ? account(r, a) : json_null());
     if (p)
-        trp_report_put_parts(o, p);
+        json_object_update(o, p->told);
     free(waits);
     return o;
 }

@@ -20,21 +20,39 @@ struct reader {
     struct trp_run_part *now; /* the last of them; NULL before the first */
 };
 
-const char *trp_run_flow_name(enum trp_flow f)
+/* ---- what is told ---- */
+
+/* Sets these members of a document. */
+static int tell(json_t *document, json_t *take_members)
 {
-    static const char *const names[TRP_RUN_FLOWS] = {
-        "run_ms",          "cpu_ns", "in",     "records_in",   "out",
-        "records_out",     "read",   "remote", "records_read", "written",
-        "records_written", "spilled"};
-    return names[f];
+    return json_object_update_new(document, take_members) == 0 ? 0 : TRP_ENOMEM;
 }
 
-/* A copy in place of what was there; false: out of memory. */
-static bool text(const char *v, char **ret)
+static int tell_one_more(json_t *list, json_t *take_v)
 {
-    free(*ret);
-    *ret = v ? strdup(v) : NULL;
-    return !v || *ret;
+    return json_array_append_new(list, take_v) == 0 ? 0 : TRP_ENOMEM;
+}
+
+static json_t *ms_or_null(int64_t ns)
+{
+    return trp_ms(ns) ? json_integer(trp_ms(ns)) : json_null();
+}
+
+static json_t *list_of(const struct reader *r, const char *what)
+{
+    return json_object_get(r->now->told, what);
+}
+
+/* {NAME: that member of what is there}. */
+static json_t *each(json_t *object, const char *member, const char *else_member)
+{
+    json_t *o = json_object(), *v;
+    const char *name;
+    json_object_foreach(object, name, v) {
+        json_t *found = json_object_get(v, member);
+        json_object_set(o, name, found ? found : json_object_get(v, else_member));
+    }
+    return o;
 }
 
 /* ---- the run ---- */
@@ -49,119 +67,122 @@ static int on_log_start(void *context, const struct trp_log_event *e)
         return TRP_ENOMEM;
     }
     r->all->v[r->all->n++] = r->now = new;
-    new->profiles = json_array();
-    return new->profiles ? 0 : TRP_ENOMEM;
+    new->told = json_pack("{s:n, s:[], s:[], s:[]}", "app_id", "actions", "executors",
+                          "profiles");
+    return new->told ? 0 : TRP_ENOMEM;
 }
 
 static int on_application_start(void *context, const struct trp_log_event *e)
 {
     const struct reader *r = context;
-    return text(e->app_id, &r->now->app_id) ? 0 : TRP_ENOMEM;
-}
-
-/* {NAME: amount} of requests. */
-static json_t *amounts(json_t *requests)
-{
-    json_t *o = json_object(), *v;
-    const char *name;
-    json_object_foreach(requests, name, v) {
-        json_t *ours = json_object_get(v, "Troupe Amount");
-        json_object_set(o, name, ours ? ours : json_object_get(v, "Amount"));
-    }
-    return o;
+    return tell(r->now->told, json_pack("{s:s?}", "app_id", e->app_id));
 }
 
 static int on_profile(void *context, const struct trp_log_event *e)
 {
-    const struct reader *r = context;
-    json_t *p = json_pack(
-        "{s:I, s:s?, s:o?, s:o, s:o}", "id", (json_int_t)e->profile, "name",
-        e->profile_name, "slots", e->slots ? json_integer(e->slots) : NULL, "executor",
-        amounts(e->executor_requests), "task", amounts(e->task_requests));
-    return json_array_append_new(r->now->profiles, p) == 0 ? 0 : TRP_ENOMEM;
+    return tell_one_more(
+        list_of(context, "profiles"),
+        json_pack("{s:I, s:s?, s:o?, s:o, s:o}", "id", (json_int_t)e->profile, "name",
+                  e->profile_name, "slots", e->slots ? json_integer(e->slots) : NULL,
+                  "executor", each(e->executor_requests, "Troupe Amount", "Amount"),
+                  "task", each(e->task_requests, "Troupe Amount", "Amount")));
 }
 
 /* ---- actions ---- */
 
-static bool read_stages(struct trp_run_action *a, const json_t *list)
-{
-    size_t n = json_array_size(list);
-    a->stages = calloc(n + 1, sizeof *a->stages);
-    for (size_t i = 0; a->stages && i < n; i++)
-        if ((a->stages[a->nstages] = trp_log_id(json_array_get(list, i))) != TRP_NONE)
-            a->nstages++;
-    return a->stages;
-}
-
 static int on_job_start(void *context, const struct trp_log_event *e)
 {
-    struct trp_run_part *now = ((struct reader *)context)->now;
-    struct trp_run_action a = {.id = e->job, .submitted = trp_ms(e->at)};
-    if (e->job == TRP_NONE)
+    json_t *stages = json_array(), *id;
+    size_t i;
+    if (e->job == TRP_NONE) {
+        json_decref(stages);
         return 0;
-    if (!TRP_ARRAY_GROW(now->actions, now->nactions, now->actions_capacity))
-        return TRP_ENOMEM;
-    bool good = text(e->description, &a.name) && text(e->pool, &a.pool) &&
-                read_stages(&a, e->stages);
-    now->actions[now->nactions++] = a;
-    return good ? 0 : TRP_ENOMEM;
+    }
+    json_array_foreach(e->stages, i, id) {
+        if (trp_log_id(id) != TRP_NONE)
+            json_array_append(stages, id);
+    }
+    return tell_one_more(list_of(context, "actions"),
+                         json_pack("{s:I, s:s?, s:s?, s:o, s:n, s:n, s:o}", "id",
+                                   (json_int_t)e->job, "name", e->description, "pool",
+                                   e->pool, "submitted", ms_or_null(e->at), "ended",
+                                   "outcome", "stages", stages));
 }
 
 static int on_job_end(void *context, const struct trp_log_event *e)
 {
-    struct trp_run_part *now = ((struct reader *)context)->now;
+    const json_t *actions = list_of(context, "actions");
     const char *word =
         e->result && strcmp(e->result, "JobSucceeded") == 0 ? "succeeded" : "failed";
-    for (uint32_t i = now->nactions; i-- > 0;) {
-        struct trp_run_action *a = &now->actions[i];
-        if (a->id != e->job)
-            continue;
-        a->ended = trp_ms(e->at);
-        return text(e->job_outcome ? e->job_outcome : word, &a->outcome) ? 0
-                                                                         : TRP_ENOMEM;
+    for (size_t i = json_array_size(actions); i-- > 0;) {
+        json_t *a = json_array_get(actions, i);
+        if (json_integer_value(json_object_get(a, "id")) == e->job)
+            return tell(a,
+                        json_pack("{s:o, s:s}", "ended", ms_or_null(e->at), "outcome",
+                                  e->job_outcome ? e->job_outcome : word));
     }
     return 0;
 }
 
-/* ---- attempts of stages ---- */
+/* ---- attempts of stages, and executors ---- */
+
+static struct trp_run_counted *find(struct trp_run_counted *table,
+                                    struct trp_run_key key)
+{
+    struct trp_run_counted *c = NULL;
+    HASH_FIND(hh, table, &key, sizeof key, c);
+    return c;
+}
+
+static struct trp_run_counted *find_executor(const struct reader *r, uint32_t id)
+{
+    return find(r->now->executors, (struct trp_run_key){id, 0});
+}
 
 /* NULL: out of memory. */
-static struct trp_run_try *try_of(const struct reader *r, struct trp_run_try_key key)
+static struct trp_run_counted *add_counted(struct trp_run_counted **table,
+                                           struct trp_run_key key, json_t *take_told)
 {
-    struct trp_run_try *t = NULL;
-    HASH_FIND(hh, r->now->tries, &key, sizeof key, t);
-    if (t || !(t = calloc(1, sizeof *t)))
-        return t;
-    t->key = key;
-    HASH_ADD(hh, r->now->tries, key, sizeof t->key, t);
-    if (t->hh.tbl)
-        return t;
-    free(t);
+    struct trp_run_counted *c = calloc(1, sizeof *c);
+    if (c && take_told) {
+        c->key = key;
+        c->told = take_told;
+        HASH_ADD(hh, *table, key, sizeof c->key, c);
+        if (c->hh.tbl)
+            return c;
+    }
+    json_decref(take_told);
+    free(c);
     return NULL;
 }
 
 /* The try that an event is about. 0 with NULL: it names none; TRP_ENOMEM. */
 static int find_try(const struct reader *r, const struct trp_log_event *e,
-                    struct trp_run_try **ret)
+                    struct trp_run_counted **ret)
 {
-    const struct trp_run_try_key key = {e->stage, e->stage_attempt};
+    const struct trp_run_key key = {e->stage, e->stage_attempt};
     bool named = e->stage != TRP_NONE && e->stage_attempt != TRP_NONE;
-    *ret = named ? try_of(r, key) : NULL;
-    return named && !*ret ? TRP_ENOMEM : 0;
+    *ret = named ? find(r->now->tries, key) : NULL;
+    if (*ret || !named)
+        return 0;
+    *ret = add_counted(&r->now->tries, key,
+                       json_pack("{s:I, s:i, s:n, s:n, s:n, s:n, s:[]}", "attempt",
+                                 (json_int_t)e->stage_attempt, "tasks", 0, "submitted",
+                                 "ended", "reason", "pool", "accumulated"));
+    return *ret ? 0 : TRP_ENOMEM;
 }
 
 static int on_stage_submitted(void *context, const struct trp_log_event *e)
 {
-    struct trp_run_try *t;
+    struct trp_run_counted *t;
     int rc = find_try(context, e, &t);
-    if (!t)
-        return rc;
-    t->submitted = trp_ms(e->at);
-    t->ntasks = e->ntasks;
-    return text(e->pool, &t->pool) ? 0 : TRP_ENOMEM;
+    return t ? tell(t->told,
+                    json_pack("{s:o, s:I, s:s?}", "submitted", ms_or_null(e->at),
+                              "tasks", (json_int_t)e->ntasks, "pool", e->pool))
+             : rc;
 }
 
-/* What tasks have added up, once more as a document of ours. */
+/* What tasks have added up. */
 static json_t *accumulated(const json_t *list)
 {
     json_t *of = json_array(), *a;
@@ -178,65 +199,37 @@ static json_t *accumulated(const json_t *list)
 
 static int on_stage_completed(void *context, const struct trp_log_event *e)
 {
-    struct trp_run_try *t;
+    struct trp_run_counted *t;
     int rc = find_try(context, e, &t);
-    if (!t)
-        return rc;
-    t->ended = trp_ms(e->at);
-    t->ntasks = e->ntasks;
-    json_decref(t->accumulated);
-    t->accumulated =
-        json_array_size(e->accumulables) ? accumulated(e->accumulables) : NULL;
-    return text(e->failure, &t->reason) ? 0 : TRP_ENOMEM;
-}
-
-/* ---- executors ---- */
-
-static struct trp_run_executor *executor(const struct reader *r, uint32_t id)
-{
-    struct trp_run_executor *x = NULL;
-    HASH_FIND(hh, r->now->executors, &id, sizeof id, x);
-    return x;
-}
-
-static json_t *addresses(json_t *resources)
-{
-    json_t *o = json_object(), *v;
-    const char *name;
-    json_object_foreach(resources, name, v) {
-        json_object_set(o, name, json_object_get(v, "addresses"));
-    }
-    return o;
+    return t ? tell(t->told,
+                    json_pack("{s:o, s:I, s:s?, s:o}", "ended", ms_or_null(e->at),
+                              "tasks", (json_int_t)e->ntasks, "reason", e->failure,
+                              "accumulated", accumulated(e->accumulables)))
+             : rc;
 }
 
 static int on_executor_added(void *context, const struct trp_log_event *e)
 {
-    struct reader *r = context;
-    if (executor(r, e->executor))
+    const struct reader *r = context;
+    if (find_executor(r, e->executor))
         return 0;
-    struct trp_run_executor *x = calloc(1, sizeof *x);
-    if (!x)
-        return TRP_ENOMEM;
-    x->id = e->executor;
-    HASH_ADD(hh, r->now->executors, id, sizeof x->id, x);
-    if (!x->hh.tbl) {
-        free(x);
-        return TRP_ENOMEM;
-    }
-    x->added = trp_ms(e->at);
-    x->cores = e->cores;
-    x->profile = e->profile;
-    x->resources = addresses(e->resources);
-    return text(e->host, &x->host) ? 0 : TRP_ENOMEM;
+    const struct trp_run_counted *x =
+        add_counted(&r->now->executors, (struct trp_run_key){e->executor, 0},
+                    json_pack("{s:I, s:s?, s:I, s:I, s:o, s:n, s:n, s:o}", "id",
+                              (json_int_t)e->executor, "host", e->host, "profile",
+                              (json_int_t)e->profile, "cores", (json_int_t)e->cores,
+                              "added", ms_or_null(e->at), "removed", "reason",
+                              "resources", each(e->resources, "addresses", "")));
+    return x ? tell_one_more(list_of(context, "executors"), json_incref(x->told))
+             : TRP_ENOMEM;
 }
 
 static int on_executor_removed(void *context, const struct trp_log_event *e)
 {
-    struct trp_run_executor *x = executor(context, e->executor);
-    if (!x)
-        return 0;
-    x->removed = trp_ms(e->at);
-    return text(e->removed, &x->reason) ? 0 : TRP_ENOMEM;
+    const struct trp_run_counted *x = find_executor(context, e->executor);
+    return x ? tell(x->told, json_pack("{s:o, s:s?}", "removed", ms_or_null(e->at),
+                                       "reason", e->removed))
+             : 0;
 }
 
 /* ---- tasks ---- */
@@ -269,9 +262,9 @@ static void count_end(struct trp_run_counts *c, const struct trp_log_event *e)
 
 static int on_task_end(void *context, const struct trp_log_event *e)
 {
-    struct trp_run_executor *x = executor(context, e->executor);
-    struct trp_run_try *t;
-    int rc = find_try(context, e, &t);
+    const struct reader *r = context;
+    struct trp_run_counted *x = find_executor(r, e->executor), *t;
+    int rc = find_try(r, e, &t);
     if (x)
         count_end(&x->counts, e);
     if (t)
@@ -282,10 +275,11 @@ static int on_task_end(void *context, const struct trp_log_event *e)
 /* Of an executor there is how many tasks it ran, and for how long. */
 static int on_summary(void *context, const struct trp_log_event *e)
 {
+    const struct reader *r = context;
     const char *name;
-    struct trp_run_try *t;
+    struct trp_run_counted *t;
     json_t *share;
-    int rc = find_try(context, e, &t);
+    int rc = find_try(r, e, &t);
     if (!t)
         return rc;
     t->counts.succeeded += e->succeeded;
@@ -293,7 +287,7 @@ static int on_summary(void *context, const struct trp_log_event *e)
     t->counts.summarised += (uint64_t)e->succeeded + e->killed + e->recalled;
     add_flows(&t->counts, e);
     json_object_foreach(e->executors, name, share) {
-        struct trp_run_executor *x = executor(context, trp_log_executor(name));
+        struct trp_run_counted *x = find_executor(r, trp_log_executor(name));
         uint32_t tasks = trp_log_id(json_object_get(share, "Tasks"));
         if (!x)
             continue;
@@ -305,6 +299,26 @@ static int on_summary(void *context, const struct trp_log_event *e)
 }
 
 /* ---- the whole ---- */
+
+static void tell_counts(json_t *o, const struct trp_run_counts *c)
+{
+    static const char *const names[TRP_RUN_FLOWS] = {
+        "run_ms",          "cpu_ns", "in",     "records_in",   "out",
+        "records_out",     "read",   "remote", "records_read", "written",
+        "records_written", "spilled"};
+    tell(o, json_pack("{s:I, s:I, s:I, s:I, s:I}", "succeeded",
+                      (json_int_t)c->succeeded, "failed", (json_int_t)c->failed,
+                      "killed", (json_int_t)c->killed, "summarised",
+                      (json_int_t)c->summarised, "task_ms", (json_int_t)c->task_ms));
+    for (int i = 0; i < TRP_RUN_FLOWS; i++)
+        json_object_set_new(o, names[i], json_integer(c->flow[i]));
+}
+
+static void tell_all_counts(struct trp_run_counted *table)
+{
+    for (const struct trp_run_counted *c = table; c; c = c->hh.next)
+        tell_counts(c->told, &c->counts);
+}
 
 int trp_run_parts_read(const char *file, const struct trp_log_reader *also,
                        struct trp_run_records *ret_records, struct trp_run_parts *ret,
@@ -331,48 +345,33 @@ int trp_run_parts_read(const char *file, const struct trp_log_reader *also,
     if (also)
         v[1] = *also;
     int rc = trp_run_records_read_also(file, v, also ? 2 : 1, ret_records, err);
+    for (uint32_t i = 0; i < ret->n && rc == 0; i++) {
+        tell_all_counts(ret->v[i]->tries);
+        tell_all_counts(ret->v[i]->executors);
+    }
     if (rc < 0)
         trp_run_parts_free(ret);
     return rc;
 }
 
-static void free_counted(struct trp_run_part *p)
+static void free_counted(struct trp_run_counted *table)
 {
-    struct trp_run_try *t = p->tries, *t_next;
-    struct trp_run_executor *x = p->executors, *x_next;
-    HASH_CLEAR(hh, p->tries); /* the tables; their elements are still chained */
-    HASH_CLEAR(hh, p->executors);
-    for (; t; t = t_next) {
-        t_next = t->hh.next;
-        json_decref(t->accumulated);
-        free(t->reason);
-        free(t->pool);
-        free(t);
-    }
-    for (; x; x = x_next) {
-        x_next = x->hh.next;
-        json_decref(x->resources);
-        free(x->reason);
-        free(x->host);
-        free(x);
+    struct trp_run_counted *c = table, *next;
+    HASH_CLEAR(hh, table); /* the table; its elements are still chained */
+    for (; c; c = next) {
+        next = c->hh.next;
+        json_decref(c->told);
+        free(c);
     }
 }
 
 void trp_run_parts_free(struct trp_run_parts *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        struct trp_run_part *now = p->v[i];
-        free_counted(now);
-        for (uint32_t k = 0; k < now->nactions; k++) {
-            free(now->actions[k].name);
-            free(now->actions[k].pool);
-            free(now->actions[k].outcome);
-            free(now->actions[k].stages);
-        }
-        free(now->actions);
-        json_decref(now->profiles);
-        free(now->app_id);
-        free(now);
+        free_counted(p->v[i]->tries);
+        free_counted(p->v[i]->executors);
+        json_decref(p->v[i]->told);
+        free(p->v[i]);
     }
     free(p->v);
     *p = (struct trp_run_parts){0};

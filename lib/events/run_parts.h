@@ -11,7 +11,7 @@
  *     }
  *
  * Numbers are those of the log, where all starts of a run number on. Times are ms since
- * 1970; 0: not told.
+ * 1970; null: not told.
  */
 #ifndef TRP_EVENTS_RUN_PARTS_H
 #define TRP_EVENTS_RUN_PARTS_H
@@ -34,50 +34,22 @@ struct trp_run_counts {
     int64_t flow[TRP_RUN_FLOWS];
 };
 
-struct trp_run_try {
+/* An attempt of a stage, or an executor: what is told of it, in the words of
+ * `troupe report --json`, its counts among them. */
+struct trp_run_counted {
     UT_hash_handle hh;
-    struct trp_run_try_key {
-        uint32_t stage, attempt;
+    struct trp_run_key {
+        uint32_t id, attempt; /* of a stage; of an executor: its number, 0 */
     } key;
-    uint32_t ntasks;
-    int64_t submitted, ended;
-    char *reason;        /* it failed, or came to nothing; NULL: it did not */
-    char *pool;          /* NULL: it names none */
-    json_t *accumulated; /* [{"id", "name", "value"}], NULL: none */
+    json_t *told;
     struct trp_run_counts counts;
 };
 
-struct trp_run_executor {
-    UT_hash_handle hh;
-    uint32_t id;
-    char *host;
-    uint32_t profile;
-    int64_t cores;
-    int64_t added, removed;
-    char *reason;      /* why it went; NULL: it has not */
-    json_t *resources; /* {NAME: [ADDRESS]} */
-    struct trp_run_counts counts;
-};
-
-struct trp_run_action {
-    uint32_t id;
-    char *name, *pool; /* NULL: none */
-    int64_t submitted, ended;
-    char *outcome; /* NULL: it has not ended */
-    uint32_t *stages;
-    uint32_t nstages;
-};
-
-/* Of one start. Tries and executors are also in hash tables, in the order in which they
- * were heard of. */
+/* Of one start. Tries and executors are hash tables, in the order in which they were
+ * heard of. */
 struct trp_run_part {
-    char *app_id; /* NULL: not told */
-    struct trp_run_try *tries;
-    struct trp_run_executor *executors;
-    struct trp_run_action *actions;
-    uint32_t nactions, actions_capacity;
-    json_t
-        *profiles; /* [{"id", "name", "slots", "executor": {NAME: amount}, "task"}] */
+    json_t *told; /* {"app_id", "actions", "executors", "profiles"} */
+    struct trp_run_counted *tries, *executors;
 };
 
 struct trp_run_parts {
@@ -91,8 +63,5 @@ int trp_run_parts_read(const char *file, const struct trp_log_reader *also,
                        struct trp_run_records *ret_records, struct trp_run_parts *ret,
                        trp_error *err);
 void trp_run_parts_free(struct trp_run_parts *p);
-
-/* "cpu_ns": its name in documents. */
-const char *trp_run_flow_name(enum trp_flow f);
 
 #endif

@@ -61,7 +61,7 @@ static void read_parts(const char *file, bool readable)
         return;
     FUZZ_CHECK(parts.n == r.n, "%u parts of %u starts", parts.n, r.n);
     for (uint32_t i = 0; i < parts.n; i++)
-        for (const struct trp_run_try *t = parts.v[i]->tries; t; t = t->hh.next)
+        for (const struct trp_run_counted *t = parts.v[i]->tries; t; t = t->hh.next)
             FUZZ_CHECK(t->counts.summarised <= t->counts.succeeded + t->counts.killed,
                        "more is summarised than was counted");
     struct trp_comparison c;

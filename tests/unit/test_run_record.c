@@ -353,6 +353,17 @@ static void what_is_no_event_log_is_refused(void)
     free_world(w);
 }
 
+static const char *text_of(const json_t *o, const char *name)
+{
+    return json_string_value(json_object_get(o, name));
+}
+
+static int64_t between(const json_t *o, const char *from, const char *to)
+{
+    return json_integer_value(json_object_get(o, to)) -
+           json_integer_value(json_object_get(o, from));
+}
+
 /* Counted as the History Server counts. */
 static void a_run_is_made_of_parts(void)
 {
@@ -366,30 +377,33 @@ static void a_run_is_made_of_parts(void)
         g_error("%s", err.text);
     g_assert_cmpuint(parts.n, ==, 1);
     const struct trp_run_part *p = parts.v[0];
-    g_assert_cmpstr(p->app_id, ==, "app-1");
-    g_assert_cmpuint(json_array_size(p->profiles), ==, 2);
-    g_assert_cmpuint(p->nactions, ==, 1);
-    g_assert_cmpstr(p->actions[0].outcome, ==, "failed");
-    g_assert_cmpuint(p->actions[0].nstages, ==, 4);
-    const struct trp_run_try *split = p->tries, *solve = split->hh.next,
-                             *of_train = solve->hh.next;
+    g_assert_cmpstr(text_of(p->told, "app_id"), ==, "app-1");
+    g_assert_cmpuint(json_array_size(json_object_get(p->told, "profiles")), ==, 2);
+    const json_t *actions = json_object_get(p->told, "actions"),
+                 *action = json_array_get(actions, 0);
+    g_assert_cmpuint(json_array_size(actions), ==, 1);
+    g_assert_cmpstr(text_of(action, "outcome"), ==, "failed");
+    g_assert_cmpuint(json_array_size(json_object_get(action, "stages")), ==, 4);
+    const struct trp_run_counted *split = p->tries, *solve = split->hh.next,
+                                 *of_train = solve->hh.next;
     g_assert_cmpuint(HASH_COUNT(p->tries), ==, 3); /* one was never submitted */
     g_assert_cmpuint(split->counts.succeeded, ==, 2);
     g_assert_cmpuint(split->counts.failed, ==, 1);
     g_assert_cmpuint(split->counts.killed, ==, 1);
-    g_assert_null(split->reason);
+    g_assert_null(text_of(split->told, "reason"));
     g_assert_cmpint(split->counts.task_ms, ==, 1000 + 800 + 1300 + 100);
-    g_assert_cmpint(split->ended - split->submitted, ==, 2280);
+    g_assert_cmpint(between(split->told, "submitted", "ended"), ==, 2280);
     g_assert_cmpuint(solve->counts.succeeded, ==, 1);
-    g_assert_cmpstr(of_train->reason, ==, "task 1 failed");
-    const struct trp_run_executor *x = p->executors, *y = x->hh.next;
+    g_assert_cmpstr(text_of(of_train->told, "reason"), ==, "task 1 failed");
+    const struct trp_run_counted *x = p->executors, *y = x->hh.next;
     g_assert_cmpuint(HASH_COUNT(p->executors), ==, 2);
-    g_assert_cmpstr(x->host, ==, "n1");
-    g_assert_cmpstr(x->reason, ==, "released");
-    g_assert_cmpint(x->removed - x->added, ==, 2250);
+    g_assert_cmpuint(json_array_size(json_object_get(p->told, "executors")), ==, 2);
+    g_assert_cmpstr(text_of(x->told, "host"), ==, "n1");
+    g_assert_cmpstr(text_of(x->told, "reason"), ==, "released");
+    g_assert_cmpint(between(x->told, "added", "removed"), ==, 2250);
     g_assert_cmpuint(x->counts.succeeded, ==, 2);
     g_assert_cmpint(x->counts.task_ms, ==, split->counts.task_ms);
-    g_assert_cmpuint(y->profile, ==, 1);
+    g_assert_cmpint(json_integer_value(json_object_get(y->told, "profile")), ==, 1);
     g_assert_cmpuint(y->counts.failed, ==, 1); /* it was lost */
     trp_run_parts_free(&parts);
     trp_run_records_free(&r);
@@ -417,7 +431,7 @@ static void each_start_has_its_parts(void)
     for (uint32_t i = 0; i < 2; i++) {
         const struct trp_run_counts *split = &parts.v[i]->tries->counts;
         g_assert_cmpuint(HASH_COUNT(parts.v[i]->tries), ==, 3);
-        g_assert_cmpuint(parts.v[i]->executors->id, ==, 3 * i);
+        g_assert_cmpuint(parts.v[i]->executors->key.id, ==, 3 * i);
         g_assert_cmpuint(split->succeeded, ==, 2);
         g_assert_cmpuint(split->failed, ==, 1);
         g_assert_cmpuint(split->summarised, ==, 3); /* all but the failure */
