@@ -179,6 +179,9 @@ int trp_context_fail_with(trp_context *ctx, const trp_error *err);
  * subject that could make it good. */
 int trp_dataset_fail(trp_context *ctx, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same; returns the dataset that there is not: NULL. */
+trp_dataset *trp_dataset_refuse(trp_context *ctx, int code, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Notes a failure of a subject (NULL: of the calls without one) and returns `rc`. */
 int trp_owe(trp_context *ctx, struct trp_owed *owed, int rc);
 void trp_make_good(struct trp_owed *owed);

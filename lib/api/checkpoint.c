@@ -69,10 +69,8 @@ trp_dataset *trp_checkpoint(trp_dataset *d, const char *folder)
     if (!d)
         return NULL;
     trp_context *ctx = d->context;
-    if (!folder || !*folder) {
-        trp_dataset_fail(ctx, TRP_EINVAL, "trp_checkpoint: no folder given");
-        return NULL;
-    }
+    if (!folder || !*folder)
+        return trp_dataset_refuse(ctx, TRP_EINVAL, "trp_checkpoint: no folder given");
     char *whole = take_folder(ctx, folder);
     if (!whole)
         return NULL;

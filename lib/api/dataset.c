@@ -22,10 +22,8 @@ static trp_dataset *node_new(trp_context *ctx, enum trp_node_kind kind,
                              uint32_t partitions, size_t more)
 {
     trp_dataset *d = calloc(1, sizeof(*d) + more);
-    if (!d) {
-        trp_dataset_fail(ctx, TRP_ENOMEM, "out of memory for a dataset");
-        return NULL;
-    }
+    if (!d)
+        return trp_dataset_refuse(ctx, TRP_ENOMEM, "out of memory for a dataset");
     d->context = ctx;
     d->kind = kind;
     d->partitions = partitions;
@@ -127,11 +125,9 @@ trp_dataset *trp_array(trp_context *ctx, const void *values, size_t count,
 {
     if (!ctx || !partitions_ok(ctx, "trp_array", partitions))
         return NULL;
-    if (width == 0 || (!values && count) || count > SIZE_MAX / 2 / width) {
-        trp_dataset_fail(ctx, TRP_EINVAL, "trp_array: %zu values of %u bytes", count,
-                         width);
-        return NULL;
-    }
+    if (width == 0 || (!values && count) || count > SIZE_MAX / 2 / width)
+        return trp_dataset_refuse(ctx, TRP_EINVAL, "trp_array: %zu values of %u bytes",
+                                  count, width);
     struct trp_inputs in = {.width = width};
     in.data = malloc(count * width + 1);
     in.offsets = malloc(((size_t)partitions + 1) * sizeof(*in.offsets));
@@ -179,10 +175,9 @@ trp_dataset *trp_records(trp_context *ctx, const void *values, const uint64_t *o
 {
     if (!ctx || !partitions_ok(ctx, "trp_records", partitions))
         return NULL;
-    if (count && (!offsets || (!values && offsets[count] > offsets[0]))) {
-        trp_dataset_fail(ctx, TRP_EINVAL, "trp_records: no values or offsets given");
-        return NULL;
-    }
+    if (count && (!offsets || (!values && offsets[count] > offsets[0])))
+        return trp_dataset_refuse(ctx, TRP_EINVAL,
+                                  "trp_records: no values or offsets given");
     for (size_t i = 0; i < count; i++) {
         if (offsets[i + 1] >= offsets[i] &&
             offsets[i + 1] - offsets[i] <= TRP_INPUT_MAX)
@@ -210,10 +205,8 @@ trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t part
         return NULL;
     trp_error err;
     struct trp_inputs in = {0};
-    if (trp_text_plan(pattern, partitions, &in, &err) < 0) {
-        trp_dataset_fail(ctx, err.code, "%s", err.text);
-        return NULL;
-    }
+    if (trp_text_plan(pattern, partitions, &in, &err) < 0)
+        return trp_dataset_refuse(ctx, err.code, "%s", err.text);
     return source_new(ctx, TRP_NODE_TEXT, "trp_text_files", partitions, &in);
 }
 
@@ -235,19 +228,15 @@ static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char
         return NULL;
     trp_context *ctx = d->context;
     const char *name = f ? trp_registry_name((void (*)(void))f) : NULL;
-    if (!name) {
-        trp_dataset_fail(ctx, TRP_EINVAL,
-                         "%s: the function is not known by a name; write "
-                         "TRP_FUNCTION(name) before its definition",
-                         what);
-        return NULL;
-    }
-    if (arg_size > TRP_ARGUMENT_MAX || (arg_size && !arg)) {
-        trp_dataset_fail(ctx, TRP_EINVAL,
-                         "%s: %zu bytes of argument for %s; there may be 0 to %d", what,
-                         arg_size, name, TRP_ARGUMENT_MAX);
-        return NULL;
-    }
+    if (!name)
+        return trp_dataset_refuse(ctx, TRP_EINVAL,
+                                  "%s: the function is not known by a name; write "
+                                  "TRP_FUNCTION(name) before its definition",
+                                  what);
+    if (arg_size > TRP_ARGUMENT_MAX || (arg_size && !arg))
+        return trp_dataset_refuse(
+            ctx, TRP_EINVAL, "%s: %zu bytes of argument for %s; there may be 0 to %d",
+            what, arg_size, name, TRP_ARGUMENT_MAX);
     if (!trp_dataset_steps_ok(d, what))
         return NULL;
     trp_dataset *n = node_new(ctx, kind, d->partitions, arg_size);
@@ -283,12 +272,11 @@ trp_dataset *trp_union(trp_dataset *a, trp_dataset *b)
     if (!a || !b)
         return NULL;
     trp_context *ctx = a->context;
-    if (a->partitions > TRP_PARTITIONS_MAX - b->partitions) {
-        trp_dataset_fail(ctx, TRP_ELIMIT,
-                         "trp_union: %u and %u partitions; there may be %d together",
-                         a->partitions, b->partitions, TRP_PARTITIONS_MAX);
-        return NULL;
-    }
+    if (a->partitions > TRP_PARTITIONS_MAX - b->partitions)
+        return trp_dataset_refuse(
+            ctx, TRP_ELIMIT,
+            "trp_union: %u and %u partitions; there may be %d together", a->partitions,
+            b->partitions, TRP_PARTITIONS_MAX);
     trp_dataset *d = node_new(ctx, TRP_NODE_UNION, a->partitions + b->partitions, 0);
     if (!d)
         return NULL;
@@ -360,13 +348,12 @@ trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
         trp_context_fail_with(d->context, &p->error);
         return NULL;
     }
-    if (!p || !p->built) {
-        trp_dataset_fail(d->context, TRP_EINVAL,
-                         "trp_with_resources: the profile %s was not built; call "
-                         "trp_profile_build and check it",
-                         p ? p->builder.name : "(none)");
-        return NULL;
-    }
+    if (!p || !p->built)
+        return trp_dataset_refuse(
+            d->context, TRP_EINVAL,
+            "trp_with_resources: the profile %s was not built; call "
+            "trp_profile_build and check it",
+            p ? p->builder.name : "(none)");
     d = without_profile(d);
     trp_dataset *n = d ? trp_dataset_mark(d, TRP_NODE_PROFILE, 0) : NULL;
     if (n)
@@ -392,13 +379,12 @@ trp_dataset *trp_named(trp_dataset *d, const char *name)
 {
     if (!d)
         return NULL;
-    if (!trp_name_is_text(name)) {
-        trp_dataset_fail(d->context, TRP_EINVAL,
-                         "trp_named: a name has 1 to %d bytes of UTF-8 and no control "
-                         "characters",
-                         TRP_STAGE_NAME_MAX);
-        return NULL;
-    }
+    if (!trp_name_is_text(name))
+        return trp_dataset_refuse(
+            d->context, TRP_EINVAL,
+            "trp_named: a name has 1 to %d bytes of UTF-8 and no control "
+            "characters",
+            TRP_STAGE_NAME_MAX);
     size_t size = strlen(name);
     trp_dataset *n = trp_dataset_mark(d, TRP_NODE_NAMED, size + 1);
     if (n)

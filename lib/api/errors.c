@@ -59,6 +59,16 @@ int trp_dataset_fail(trp_context *ctx, int code, const char *fmt, ...)
     return trp_owe(ctx, NULL, code);
 }
 
+trp_dataset *trp_dataset_refuse(trp_context *ctx, int code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    keep_error(ctx, code, fmt, ap);
+    va_end(ap);
+    trp_owe(ctx, NULL, code);
+    return NULL;
+}
+
 const char *trp_error_text(const trp_context *ctx)
 {
     return ctx ? ctx->error.text : "";

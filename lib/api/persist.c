@@ -22,13 +22,12 @@ trp_dataset *trp_persist(trp_dataset *d, enum trp_storage level)
 {
     if (!d)
         return NULL;
-    if (level < TRP_MEMORY_ONLY || level > TRP_MEMORY_AND_DISK) {
-        trp_dataset_fail(d->context, TRP_EINVAL,
-                         "trp_persist: %d is no level; there are TRP_MEMORY_ONLY, "
-                         "TRP_DISK_ONLY and TRP_MEMORY_AND_DISK",
-                         (int)level);
-        return NULL;
-    }
+    if (level < TRP_MEMORY_ONLY || level > TRP_MEMORY_AND_DISK)
+        return trp_dataset_refuse(
+            d->context, TRP_EINVAL,
+            "trp_persist: %d is no level; there are TRP_MEMORY_ONLY, "
+            "TRP_DISK_ONLY and TRP_MEMORY_AND_DISK",
+            (int)level);
     if (!trp_dataset_steps_ok(d, "trp_persist"))
         return NULL;
     trp_dataset *n = trp_dataset_mark(d, TRP_NODE_PERSIST, 0);

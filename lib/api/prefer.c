@@ -43,17 +43,13 @@ trp_dataset *trp_prefer(trp_dataset *d, const char *const *hosts)
 {
     if (!d)
         return NULL;
-    if (!hosts) {
-        trp_dataset_fail(d->context, TRP_EINVAL, "trp_prefer: no hosts given");
-        return NULL;
-    }
+    if (!hosts)
+        return trp_dataset_refuse(d->context, TRP_EINVAL, "trp_prefer: no hosts given");
     struct amount all = amount_of(hosts, d->partitions);
     size_t names = all.names * sizeof(char *);
     size_t first = ((size_t)d->partitions + 1) * sizeof(uint32_t);
-    if (all.names >= UINT32_MAX) {
-        trp_dataset_fail(d->context, TRP_ELIMIT, "trp_prefer: too many hosts");
-        return NULL;
-    }
+    if (all.names >= UINT32_MAX)
+        return trp_dataset_refuse(d->context, TRP_ELIMIT, "trp_prefer: too many hosts");
     trp_dataset *n = trp_dataset_mark(d, TRP_NODE_PREFER, names + first + all.bytes);
     if (!n)
         return NULL;

@@ -56,11 +56,9 @@ trp_dataset *trp_reduce_by_key(trp_dataset *d, enum trp_sum sum, uint32_t partit
 {
     if (!d)
         return NULL;
-    if (!trp_sum_known(sum)) {
-        trp_dataset_fail(d->context, TRP_EINVAL, "trp_reduce_by_key: no sum %d",
-                         (int)sum);
-        return NULL;
-    }
+    if (!trp_sum_known(sum))
+        return trp_dataset_refuse(d->context, TRP_EINVAL,
+                                  "trp_reduce_by_key: no sum %d", (int)sum);
     struct trp_wide_plan plan = {.kind = TRP_WIDE_REDUCE, .sum = sum};
     return wide_new(d, NULL, partitions, &plan);
 }
@@ -109,10 +107,9 @@ trp_dataset *trp_sort_by_key(trp_dataset *d, unsigned order, uint32_t partitions
     struct trp_wide_plan plan = {.kind = TRP_WIDE_SORT, .order = order};
     if (!d)
         return NULL;
-    if (type < TRP_BYTES || type > TRP_F64) {
-        trp_dataset_fail(d->context, TRP_EINVAL, "trp_sort_by_key: no order %u", order);
-        return NULL;
-    }
+    if (type < TRP_BYTES || type > TRP_F64)
+        return trp_dataset_refuse(d->context, TRP_EINVAL,
+                                  "trp_sort_by_key: no order %u", order);
     return wide_new(d, NULL, partitions, &plan);
 }
 
@@ -132,10 +129,9 @@ trp_dataset *trp_join(trp_dataset *a, trp_dataset *b, enum trp_join type,
     struct trp_wide_plan plan = {.kind = TRP_WIDE_JOIN, .join = type};
     if (!a || !b)
         return NULL;
-    if (type < TRP_INNER || type > TRP_OUTER) {
-        trp_dataset_fail(a->context, TRP_EINVAL, "trp_join: no join %d", (int)type);
-        return NULL;
-    }
+    if (type < TRP_INNER || type > TRP_OUTER)
+        return trp_dataset_refuse(a->context, TRP_EINVAL, "trp_join: no join %d",
+                                  (int)type);
     return wide_new(a, b, partitions, &plan);
 }
 
