@@ -24,14 +24,6 @@ uint64_t trp_get_varint(struct trp_view *v)
     return 0;
 }
 
-/* A member of 1, 2, 4 or 8 bytes. */
-static uint64_t load(const void *p, uint32_t size)
-{
-    uint64_t x = 0;
-    memcpy(&x, p, size); /* little-endian, as all of our formats */
-    return le64toh(x);
-}
-
 static void store(void *p, uint32_t size, uint64_t x)
 {
     x = htole64(x);
@@ -177,7 +169,7 @@ static void get_field(struct trp_view *v, struct trp_fields_memory *m,
     const void *p = NULL;
     const char **texts;
     trp_attempt_id id;
-    uint32_t n = f->count ? (uint32_t)load(s + f->count, 4) : 0;
+    uint32_t n = f->count ? (uint32_t)trp_field_load(s + f->count, 4) : 0;
     switch (f->type) {
     case TRP_FIELD_UNSIGNED:
     case TRP_FIELD_CHOICE:
@@ -274,7 +266,7 @@ static bool is_possible(const struct trp_engine_config *c)
     const struct trp_fields *fields = &trp_fields_of_config;
     for (uint32_t i = 0; i < fields->n; i++)
         if (fields->fields[i].type == TRP_FIELD_SIGNED &&
-            (int64_t)load((const char *)c + fields->fields[i].offset, 8) < 0)
+            (int64_t)trp_field_load((const char *)c + fields->fields[i].offset, 8) < 0)
             return false;
     for (const struct trp_option *t = trp_option_table; t->key; t++)
         if (t->member.taker == TRP_TAKER_ENGINE && !trp_option_member_is_possible(t, c))

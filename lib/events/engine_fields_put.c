@@ -18,33 +18,10 @@ void trp_put_varint(struct trp_buf *b, uint64_t v)
         memcpy(p, bytes, n);
 }
 
-/* A member of 1, 2, 4 or 8 bytes. */
-static uint64_t load(const void *p, uint32_t size)
-{
-    uint8_t x1;
-    uint16_t x2;
-    uint32_t x4;
-    uint64_t x8;
-    switch (size) {
-    case 1:
-        memcpy(&x1, p, 1);
-        return x1;
-    case 2:
-        memcpy(&x2, p, 2);
-        return x2;
-    case 4:
-        memcpy(&x4, p, 4);
-        return x4;
-    default:
-        memcpy(&x8, p, 8);
-        return x8;
-    }
-}
-
 static int64_t load_signed(const void *p, uint32_t size)
 {
     int shift = 64 - 8 * (int)size;
-    return (int64_t)(load(p, size) << shift) >> shift;
+    return (int64_t)(trp_field_load(p, size) << shift) >> shift;
 }
 
 static void put(struct trp_buf *b, const struct trp_fields *t, const char *s);
@@ -90,14 +67,14 @@ static void put_field(struct trp_buf *b, const struct trp_field *f, const char *
     const char *at = s + f->offset;
     const char *p = NULL;
     trp_attempt_id id;
-    uint32_t n = f->count ? (uint32_t)load(s + f->count, 4) : 0;
+    uint32_t n = f->count ? (uint32_t)trp_field_load(s + f->count, 4) : 0;
     if (f->type >= TRP_FIELD_TEXT && f->type != TRP_FIELD_CHARS &&
         f->type != TRP_FIELD_INLINE && f->type != TRP_FIELD_PREFER)
         memcpy(&p, at, sizeof p);
     switch (f->type) {
     case TRP_FIELD_UNSIGNED:
     case TRP_FIELD_CHOICE:
-        trp_put_varint(b, load(at, f->size));
+        trp_put_varint(b, trp_field_load(at, f->size));
         break;
     case TRP_FIELD_SIGNED:
         trp_put_varint(b, trp_zigzag(load_signed(at, f->size)));
@@ -108,7 +85,7 @@ static void put_field(struct trp_buf *b, const struct trp_field *f, const char *
         trp_put_varint(b, (uint32_t)id.n);
         break;
     case TRP_FIELD_NUMBER:
-        trp_put_u64(b, load(at, 8));
+        trp_put_u64(b, trp_field_load(at, 8));
         break;
     case TRP_FIELD_TEXT:
         put_text(b, p);

@@ -54,6 +54,29 @@ uint32_t trp_fields_get_count(struct trp_view *v);
 /* Of an array that may be NULL: then TRP_NONE. */
 uint32_t trp_fields_get_array(struct trp_view *v);
 
+/* A member of 1, 2, 4 or 8 bytes. */
+static inline uint64_t trp_field_load(const void *p, uint32_t size)
+{
+    uint8_t x1;
+    uint16_t x2;
+    uint32_t x4;
+    uint64_t x8;
+    switch (size) {
+    case 1:
+        memcpy(&x1, p, 1);
+        return x1;
+    case 2:
+        memcpy(&x2, p, 2);
+        return x2;
+    case 4:
+        memcpy(&x4, p, 4);
+        return x4;
+    default:
+        memcpy(&x8, p, 8);
+        return x8;
+    }
+}
+
 static inline uint64_t trp_zigzag(int64_t x)
 {
     return (uint64_t)x << 1 ^ (uint64_t)(x >> 63);
