@@ -32,18 +32,15 @@ static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const cha
 {
     if (key->kind != TRP_YAML_SCALAR)
         return false;
-    if (strlen(key->text) != key->size || !trp_is_resource_name(key->text)) {
-        trp_yaml_wrong(y, key->mark,
-                       "\"%s\" is not a resource's name; write letters, digits, '_', "
-                       "'.' and '-', a letter or '_' first, at most %d",
-                       trp_show(key->text).text, TRP_RESOURCE_NAME_MAX - 1);
-        return false;
-    }
+    if (strlen(key->text) != key->size || !trp_is_resource_name(key->text))
+        return trp_yaml_wrong(
+            y, key->mark,
+            "\"%s\" is not a resource's name; write letters, digits, '_', "
+            "'.' and '-', a letter or '_' first, at most %d",
+            trp_show(key->text).text, TRP_RESOURCE_NAME_MAX - 1);
     for (const char *p = other; *p; p += strlen(p) + 1) {
-        if (!strcmp(p, key->text)) {
-            trp_yaml_wrong(y, key->mark, "\"%s\" in %s; %s", p, what, advice);
-            return false;
-        }
+        if (!strcmp(p, key->text))
+            return trp_yaml_wrong(y, key->mark, "\"%s\" in %s; %s", p, what, advice);
     }
     for (const char *p = own; *p; p += strlen(p) + 1) {
         if (!strcmp(p, key->text))
@@ -54,17 +51,14 @@ static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const cha
         return false;
     }
     for (const char *p = own; *p; p += strlen(p) + 1) {
-        if (meant(key->text, p)) {
-            trp_yaml_wrong(y, key->mark, "\"%s\" in %s; did you mean \"%s\"?",
-                           key->text, what, p);
-            return false;
-        }
+        if (meant(key->text, p))
+            return trp_yaml_wrong(y, key->mark, "\"%s\" in %s; did you mean \"%s\"?",
+                                  key->text, what, p);
     }
     for (const char *p = other; *p; p += strlen(p) + 1) {
-        if (meant(key->text, p)) {
-            trp_yaml_wrong(y, key->mark, "\"%s\" in %s; %s", key->text, what, advice);
-            return false;
-        }
+        if (meant(key->text, p))
+            return trp_yaml_wrong(y, key->mark, "\"%s\" in %s; %s", key->text, what,
+                                  advice);
     }
     return true;
 }

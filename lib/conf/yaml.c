@@ -103,16 +103,17 @@ bool trp_yaml_would_tell(const trp_yaml *y, struct trp_mark at)
     return !y->is_wrong || trp_mark_before(at, y->first_wrong);
 }
 
-void trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
+bool trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
 {
     va_list args;
     if (!trp_yaml_would_tell(y, at))
-        return;
+        return false;
     va_start(args, fmt);
     error_at(&y->error, TRP_EINVAL, y->file, at, fmt, args);
     va_end(args);
     y->is_wrong = true;
     y->first_wrong = at;
+    return false;
 }
 
 void trp_yaml_wrong_of(trp_yaml *y, struct trp_mark at)

@@ -85,8 +85,8 @@ struct trp_conf_arena *trp_yaml_keep(trp_yaml *y);
 /* Zeroed memory of it; NULL: none left, which the verdict tells. */
 void *trp_yaml_alloc(trp_yaml *y, size_t count, size_t size);
 
-/* Notes an error: "what is wrong; what to do". */
-void trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
+/* Notes an error: "what is wrong; what to do". False, for readers to return. */
+bool trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* What was told last is wrong with all of the value at `at`, wherever in it that is: what
  * a reader has to say of the value comes after it. */

@@ -244,11 +244,9 @@ bool trp_yaml_whole(trp_yaml *y, const struct trp_yaml_node *node, const char *w
                        quote, wanted);
         return false;
     }
-    if (v < min || v > max) {
-        trp_yaml_wrong(y, node->mark, "%s is %s; write %s", what,
-                       trp_show(node->text).text, wanted);
-        return false;
-    }
+    if (v < min || v > max)
+        return trp_yaml_wrong(y, node->mark, "%s is %s; write %s", what,
+                              trp_show(node->text).text, wanted);
     *ret = v;
     return true;
 }
@@ -270,11 +268,10 @@ bool trp_yaml_number(trp_yaml *y, const struct trp_yaml_node *node, const char *
     if (!trp_yaml_is_scalar(y, node, what))
         return false;
     if (!node->plain || strlen(node->text) != node->size ||
-        !trp_number_parse(node->text, &v) || v < min || v > max) {
-        trp_yaml_wrong(y, node->mark, "%s is \"%s\"; write a number from %g to %g",
-                       what, trp_show(node->text).text, min, max);
-        return false;
-    }
+        !trp_number_parse(node->text, &v) || v < min || v > max)
+        return trp_yaml_wrong(y, node->mark,
+                              "%s is \"%s\"; write a number from %g to %g", what,
+                              trp_show(node->text).text, min, max);
     *ret = v;
     return true;
 }
@@ -285,11 +282,9 @@ bool trp_yaml_bool(trp_yaml *y, const struct trp_yaml_node *node, const char *wh
     if (!is_kind(y, node, TRP_YAML_SCALAR, what, "true or false"))
         return false;
     if (!node->plain || strlen(node->text) != node->size ||
-        !trp_bool_parse(node->text, ret)) {
-        trp_yaml_wrong(y, node->mark, "%s is \"%s\"; write true or false", what,
-                       trp_show(node->text).text);
-        return false;
-    }
+        !trp_bool_parse(node->text, ret))
+        return trp_yaml_wrong(y, node->mark, "%s is \"%s\"; write true or false", what,
+                              trp_show(node->text).text);
     return true;
 }
 
@@ -301,15 +296,11 @@ static bool read_time(trp_yaml *y, const struct trp_yaml_node *node, const char 
     int64_t ns = 0;
     if (!trp_yaml_is_scalar(y, node, what) || !without_nul(y, node, what))
         return false;
-    if (trp_time_parse(node->text, INT64_C(1000000000), &ns, &why) < 0) {
-        trp_yaml_wrong(y, node->mark, "%s: %s", what, why.text);
-        return false;
-    }
-    if (ns == 0) {
-        trp_yaml_wrong(y, node->mark,
-                       "%s is 0; write more than 0, or leave the key out", what);
-        return false;
-    }
+    if (trp_time_parse(node->text, INT64_C(1000000000), &ns, &why) < 0)
+        return trp_yaml_wrong(y, node->mark, "%s: %s", what, why.text);
+    if (ns == 0)
+        return trp_yaml_wrong(y, node->mark,
+                              "%s is 0; write more than 0, or leave the key out", what);
     *ret_ns = ns;
     return true;
 }
@@ -320,10 +311,8 @@ bool trp_yaml_memory(trp_yaml *y, const struct trp_yaml_node *node, const char *
     trp_error why;
     if (!trp_yaml_is_scalar(y, node, what) || !without_nul(y, node, what))
         return false;
-    if (trp_memory_parse(node->text, ret_mib, &why) < 0) {
-        trp_yaml_wrong(y, node->mark, "%s: %s", what, why.text);
-        return false;
-    }
+    if (trp_memory_parse(node->text, ret_mib, &why) < 0)
+        return trp_yaml_wrong(y, node->mark, "%s: %s", what, why.text);
     return true;
 }
 

@@ -71,15 +71,12 @@ bool trp_sim_time_read(trp_yaml *y, const struct trp_yaml_node *node, const char
     char *text = trp_yaml_word(y, node, what);
     if (!text)
         return false;
-    if (trp_time_parse(text, INT64_C(1000000000), &ns, &why) < 0) {
-        trp_yaml_wrong(y, node->mark, "%s: %s", what, why.text);
-        return false;
-    }
-    if (ns > TRP_SIM_TIME_MAX || ns < min) {
-        trp_yaml_wrong(y, node->mark, "%s is \"%s\"; write a time %s and at most 366d",
-                       what, trp_show(text).text, min > 0 ? "above 0" : "from 0");
-        return false;
-    }
+    if (trp_time_parse(text, INT64_C(1000000000), &ns, &why) < 0)
+        return trp_yaml_wrong(y, node->mark, "%s: %s", what, why.text);
+    if (ns > TRP_SIM_TIME_MAX || ns < min)
+        return trp_yaml_wrong(y, node->mark,
+                              "%s is \"%s\"; write a time %s and at most 366d", what,
+                              trp_show(text).text, min > 0 ? "above 0" : "from 0");
     *ret_ns = ns;
     return true;
 }
