@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cluster/mpirun.h"
 #include "cluster/slurm/helper/mpi_types.h"
@@ -23,23 +22,13 @@ enum { SAID_MAX = 8192 };
 /* All that it says; its exit status, or -1: it cannot be started. */
 static int hear(const char *const *argv, char said[SAID_MAX])
 {
-    int ends[3], pair[2];
-    pid_t pid;
-    size_t n = 0;
+    struct trp_piped_said all;
     said[0] = '\0';
-    if (trp_piped_spawn((char *const *)(uintptr_t)argv, NULL, ends, &pid) != 0)
+    if (trp_piped_hear((char *const *)(uintptr_t)argv, &all) != 0)
         return -1;
-    trp_piped_close(&ends[0]);
-    pair[0] = ends[1];
-    pair[1] = ends[2];
-    for (int i = 0; i < 2; i++)
-        for (ssize_t got;
-             n + 1 < SAID_MAX && (got = read(pair[i], said + n, SAID_MAX - n - 1)) > 0;)
-            n += (size_t)got;
-    said[n] = '\0';
-    trp_piped_close(&ends[1]);
-    trp_piped_close(&ends[2]);
-    return trp_piped_wait(pid);
+    snprintf(said, SAID_MAX, "%s%s", all.out, all.err);
+    trp_piped_said_free(&all);
+    return all.status;
 }
 
 bool trp_mpis_ask(const char *program, char *ret_name, size_t size)

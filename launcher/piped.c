@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,6 +53,63 @@ int trp_piped_wait(pid_t pid)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- hearing all that it says ---- */
+
+static void take(FILE *to, int *end)
+{
+    char buf[65536];
+    ssize_t n = read(*end, buf, sizeof buf);
+    if (n > 0)
+        fwrite(buf, 1, (size_t)n, to);
+    else if (n == 0 || errno != EINTR)
+        trp_piped_close(end);
+}
+
+static void listen_to(int ends[3], FILE *out, FILE *err)
+{
+    trp_piped_close(&ends[0]);
+    while (ends[1] >= 0 || ends[2] >= 0) {
+        struct pollfd v[] = {
+            {ends[1], POLLIN, 0},
+            {ends[2], POLLIN, 0}
+        };
+        if (poll(v, 2, -1) < 0)
+            continue;
+        if (v[0].revents)
+            take(out, &ends[1]);
+        if (v[1].revents)
+            take(err, &ends[2]);
+    }
+}
+
+int trp_piped_hear(char *const *argv, struct trp_piped_said *ret)
+{
+    size_t size;
+    int ends[3];
+    pid_t pid;
+    *ret = (struct trp_piped_said){0};
+    FILE *out = open_memstream(&ret->out, &size);
+    FILE *err = open_memstream(&ret->err, &size);
+    int code = out && err ? trp_piped_spawn(argv, NULL, ends, &pid) : ENOMEM;
+    if (code == 0) {
+        listen_to(ends, out, err);
+        ret->status = trp_piped_wait(pid);
+    }
+    if (out && fclose(out) != 0)
+        code = ENOMEM;
+    if (err && fclose(err) != 0)
+        code = ENOMEM;
+    if (code)
+        trp_piped_said_free(ret);
+    return code;
+}
+
+void trp_piped_said_free(struct trp_piped_said *s)
+{
+    free(s->out);
+    free(s->err);
 }
 
 void trp_piped_words(const char *program, char *said, char *ret_text, size_t size)
