@@ -254,7 +254,7 @@ bool trp_yaml_whole(trp_yaml *y, const struct trp_yaml_node *node, const char *w
 bool trp_yaml_count(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
                     uint32_t min, uint32_t max, uint32_t *ret)
 {
-    int64_t n;
+    int64_t n = 0;
     if (!trp_yaml_whole(y, node, what, min, max, &n))
         return false;
     *ret = (uint32_t)n;

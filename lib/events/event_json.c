@@ -330,33 +330,25 @@ void trp_line_task_given_up(struct trp_buf *b, const struct trp_statistics *run,
     bool skipped = t->parent.n != TRP_NONE;
     TRP_JSON(b, "{\"Event\":\"");
     trp_put_raw(b, skipped ? "TroupeTaskSkipped" : "TroupeTaskGivenUp", 17);
-    TRP_JSON(b, "\",\"Stage ID\":");
-    trp_json_int(b, t->stage.n);
-    TRP_JSON(b, ",\"Stage Name\":");
-    trp_json_text(b, trp_statistics_stage_name(run, t->stage));
-    TRP_JSON(b, ",\"Task Index\":");
-    trp_json_int(b, t->task);
+    TRP_JSON(b, "\"");
+    TRP_JSON_INT(b, "Stage ID", t->stage.n);
+    TRP_JSON_TEXT(b, "Stage Name", trp_statistics_stage_name(run, t->stage));
+    TRP_JSON_INT(b, "Task Index", t->task);
     if (t->item) {
         TRP_JSON(b, ",\"Item\":");
         trp_json_string(b, t->item, t->item_size);
     }
     if (skipped) {
-        TRP_JSON(b, ",\"Parent Stage ID\":");
-        trp_json_int(b, t->parent.n);
-        TRP_JSON(b, ",\"Parent Stage Name\":");
-        trp_json_text(b, trp_statistics_stage_name(run, t->parent));
+        TRP_JSON_INT(b, "Parent Stage ID", t->parent.n);
+        TRP_JSON_TEXT(b, "Parent Stage Name",
+                      trp_statistics_stage_name(run, t->parent));
     } else {
-        TRP_JSON(b, ",\"Failures\":");
-        trp_json_int(b, t->failures);
-        TRP_JSON(b, ",\"Reason\":");
-        trp_json_text(b, t->reason);
+        TRP_JSON_INT(b, "Failures", t->failures);
+        TRP_JSON_TEXT(b, "Reason", t->reason);
     }
-    if (t->log) {
-        TRP_JSON(b, ",\"Log\":");
-        trp_json_text(b, t->log);
-    }
-    TRP_JSON(b, ",\"Timestamp\":");
-    trp_json_int(b, trp_ms(at));
+    if (t->log)
+        TRP_JSON_TEXT(b, "Log", t->log);
+    TRP_JSON_INT(b, "Timestamp", trp_ms(at));
     TRP_JSON(b, "}\n");
 }
 
