@@ -91,11 +91,8 @@ static int do_lose(struct alloc *s, const struct trp_yaml_node *value, int64_t n
     struct {
         const struct trp_yaml_node *executor;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        {"executor", TRP_SIM_NODE, offsetof(__typeof__(v), executor), true, NULL},
-    };
     struct executor *x;
-    if (!trp_sim_fields(s->c, value, "lose", fields, 1, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "lose", &v, TRP_SIM_MUST(v, executor, NODE)))
         return TRP_EINVAL;
     int code = find_tracked(s, v.executor, &x);
     if (code < 0 || !x)
@@ -164,13 +161,10 @@ struct holding {
 static int do_cached(struct alloc *s, const struct trp_yaml_node *value, int64_t now_ns)
 {
     (void)now_ns;
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct holding, executor, TRP_SIM_NODE, true, NULL),
-        TRP_SIM_FIELD(struct holding, blocks, TRP_SIM_WHOLE, true, NULL),
-    };
     struct holding v = {0};
     struct executor *x;
-    if (!trp_sim_fields(s->c, value, "cached", fields, 2, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "cached", &v, TRP_SIM_MUST(v, executor, NODE),
+                        TRP_SIM_MUST(v, blocks, WHOLE)))
         return TRP_EINVAL;
     int code = find_tracked(s, v.executor, &x);
     if (code < 0 || !x)
@@ -188,13 +182,11 @@ static int do_shuffle_data(struct alloc *s, const struct trp_yaml_node *value,
                            int64_t now_ns)
 {
     (void)now_ns;
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct holding, executor, TRP_SIM_NODE, true, NULL),
-        TRP_SIM_FIELD(struct holding, shuffle, TRP_SIM_NAME, true, NULL),
-    };
     struct holding v = {0};
     struct executor *x;
-    if (!trp_sim_fields(s->c, value, "shuffle_data", fields, 2, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "shuffle_data", &v,
+                        TRP_SIM_MUST(v, executor, NODE),
+                        TRP_SIM_MUST(v, shuffle, NAME)))
         return TRP_EINVAL;
     int code = find_tracked(s, v.executor, &x);
     if (code < 0 || !x)
@@ -207,12 +199,10 @@ static int do_shuffle_in_use(struct alloc *s, const struct trp_yaml_node *value,
                              int64_t now_ns)
 {
     (void)now_ns;
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct holding, shuffle, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct holding, job_active, TRP_SIM_BOOL, true, NULL),
-    };
     struct holding v = {0};
-    if (!trp_sim_fields(s->c, value, "shuffle_in_use", fields, 2, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "shuffle_in_use", &v,
+                        TRP_SIM_MUST(v, shuffle, NAME),
+                        TRP_SIM_MUST(v, job_active, BOOL)))
         return TRP_EINVAL;
     int n = shuffle_of(s, v.shuffle);
     return n < 0 ? n : trp_idle_shuffle_use(s->idle, (uint32_t)n, v.job_active);

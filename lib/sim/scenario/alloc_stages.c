@@ -65,15 +65,10 @@ static int make_stage(struct alloc *s, const char *name, const char *full,
 static int do_stage(struct alloc *s, const struct trp_yaml_node *value, int64_t now_ns)
 {
     struct stage_step v = {.tasks = 1};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct stage_step, id, TRP_SIM_NODE, true, NULL),
-        TRP_SIM_FIELD(struct stage_step, attempt, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct stage_step, profile, TRP_SIM_NODE, false, NULL),
-        TRP_SIM_FIELD(struct stage_step, tasks, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct stage_step, barrier, TRP_SIM_BOOL, false, NULL),
-    };
     trp_profile_id profile;
-    if (!trp_sim_fields(s->c, value, "stage", fields, 5, &v) ||
+    if (!TRP_SIM_FIELDS(s->c, value, "stage", &v, TRP_SIM_MUST(v, id, NODE),
+                        TRP_SIM_MAY(v, attempt, WHOLE), TRP_SIM_MAY(v, profile, NODE),
+                        TRP_SIM_MAY(v, tasks, WHOLE), TRP_SIM_MAY(v, barrier, BOOL)) ||
         !trp_sim_read_profile(s->c, v.profile, &profile))
         return TRP_EINVAL;
     const char *name = trp_sim_name(s->c, v.id, "id");
@@ -96,11 +91,8 @@ static int do_stage_done(struct alloc *s, const struct trp_yaml_node *value,
 {
     (void)now_ns;
     struct stage_step v = {.attempt = -1};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct stage_step, id, TRP_SIM_NODE, true, NULL),
-        TRP_SIM_FIELD(struct stage_step, attempt, TRP_SIM_WHOLE, false, NULL),
-    };
-    if (!trp_sim_fields(s->c, value, "stage_done", fields, 2, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "stage_done", &v, TRP_SIM_MUST(v, id, NODE),
+                        TRP_SIM_MAY(v, attempt, WHOLE)))
         return TRP_EINVAL;
     struct stage *stage = find_stage(s, v.id, v.attempt);
     if (!stage)
@@ -125,13 +117,12 @@ static int read_task(struct alloc *s, const struct trp_yaml_node *value,
                      const char *what, bool ends, struct task_step *v)
 {
     static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct task_step, stage, TRP_SIM_NODE, true, NULL),
-        TRP_SIM_FIELD(struct task_step, task, TRP_SIM_WHOLE, true, NULL),
-        TRP_SIM_FIELD(struct task_step, attempt, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct task_step, executor, TRP_SIM_NODE, false, NULL),
-        TRP_SIM_FIELD(struct task_step, speculative, TRP_SIM_BOOL, false, NULL),
-        TRP_SIM_FIELD(struct task_step, status, TRP_SIM_CHOICE, true,
-                      "success|failed|killed"),
+        TRP_SIM_MUST(*v, stage, NODE),
+        TRP_SIM_MUST(*v, task, WHOLE),
+        TRP_SIM_MAY(*v, attempt, WHOLE),
+        TRP_SIM_MAY(*v, executor, NODE),
+        TRP_SIM_MAY(*v, speculative, BOOL),
+        TRP_SIM_MUST_CHOICE(*v, status, "success|failed|killed"),
     };
     *v = (struct task_step){.attempt = -1};
     if (!trp_sim_fields(s->c, value, what, fields, ends ? 6 : 5, v))

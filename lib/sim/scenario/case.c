@@ -168,10 +168,6 @@ static void read_profile(trp_sim_case *c, const struct trp_yaml_node *key)
     struct {
         const struct trp_yaml_node *executor, *task;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        {"executor", TRP_SIM_NODE, offsetof(__typeof__(v), executor), false, NULL},
-        {"task",     TRP_SIM_NODE, offsetof(__typeof__(v), task),     false, NULL},
-    };
     struct trp_profile_builder b;
     trp_profile_id id;
     trp_error why;
@@ -179,7 +175,9 @@ static void read_profile(trp_sim_case *c, const struct trp_yaml_node *key)
     if (!trp_is_name(key->text) || trp_profiles_by_name(c->profiles, key->text))
         trp_sim_refuse(c, key->mark, "\"%s\" cannot be a profile's name",
                        trp_show(key->text).text);
-    else if (trp_sim_fields(c, key->next, "a profile", fields, 2, &v) &&
+    else if (TRP_SIM_FIELDS(c, key->next, "a profile", &v,
+                            TRP_SIM_MAY(v, executor, NODE),
+                            TRP_SIM_MAY(v, task, NODE)) &&
              trp_sim_read_requests(c, v.executor, v.task, &b) &&
              trp_profiles_add(c->profiles, &b, &id, &why) < 0)
         trp_sim_refuse(c, key->mark, "%s", why.text);

@@ -40,11 +40,11 @@ bool trp_sim_read_lose(trp_sim_case *c, const struct trp_yaml_node *node, bool h
                                             TRP_LOSS_DECOMMISSIONED, TRP_LOSS_HEARTBEAT,
                                             TRP_LOSS_HOST};
     static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct lose, executor, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct lose, by_app, TRP_SIM_BOOL, false, NULL),
-        TRP_SIM_FIELD(struct lose, reason, TRP_SIM_CHOICE, false,
-                      "exited|killed_by_driver|decommissioned|heartbeat|host_lost"),
-        TRP_SIM_FIELD(struct lose, host_lost, TRP_SIM_BOOL, false, NULL),
+        TRP_SIM_MUST(v, executor, NAME),
+        TRP_SIM_MAY(v, by_app, BOOL),
+        TRP_SIM_MAY_CHOICE(
+            v, reason, "exited|killed_by_driver|decommissioned|heartbeat|host_lost"),
+        TRP_SIM_MAY(v, host_lost, BOOL),
     };
     if (!trp_sim_fields(c, node, "lose", fields, hosts ? 4 : 3, &v))
         return false;

@@ -12,15 +12,12 @@
  * and --trace know it by; `state` answers for the words that ask how things stand.
  *
  *     struct end { const char *set; int64_t task; int status; };
- *     static const struct trp_sim_field end_fields[] = {
- *         TRP_SIM_FIELD(struct end, set, TRP_SIM_NAME, true, NULL),
- *         TRP_SIM_FIELD(struct end, task, TRP_SIM_WHOLE, true, NULL),
- *         TRP_SIM_FIELD(struct end, status, TRP_SIM_CHOICE, true, "success|failed"),
- *     };
  *     static int end(struct sched *s, const struct trp_yaml_node *value, …)
  *     {
  *         struct end v = {0};
- *         if (!trp_sim_fields(s->c, value, "end", end_fields, 3, &v))
+ *         if (!TRP_SIM_FIELDS(s->c, value, "end", &v, TRP_SIM_MUST(v, set, NAME),
+ *                             TRP_SIM_MUST(v, task, WHOLE),
+ *                             TRP_SIM_MUST_CHOICE(v, status, "success|failed")))
  *             return TRP_EINVAL;
  *         struct set *set = find_set(s, v.set);
  *         if (!set)
@@ -170,10 +167,24 @@ struct trp_sim_field {
     bool required;
     const char *choices; /* CHOICE */
 };
-#define TRP_SIM_FIELD(type, member, kind, required, choices)                           \
-    {                                                                                  \
-#member, kind, offsetof(type, member), required, choices                       \
-    }
+/* clang-format off */
+/* A member of the struct `v` that has to be written, or may be. */
+#define TRP_SIM_MUST(v, member, kind)                                                  \
+    {#member, TRP_SIM_##kind, offsetof(__typeof__(v), member), true, NULL}
+#define TRP_SIM_MAY(v, member, kind)                                                   \
+    {#member, TRP_SIM_##kind, offsetof(__typeof__(v), member), false, NULL}
+#define TRP_SIM_MUST_CHOICE(v, member, choices)                                        \
+    {#member, TRP_SIM_CHOICE, offsetof(__typeof__(v), member), true, choices}
+#define TRP_SIM_MAY_CHOICE(v, member, choices)                                         \
+    {#member, TRP_SIM_CHOICE, offsetof(__typeof__(v), member), false, choices}
+/* clang-format on */
+
+/* trp_sim_fields with these fields. */
+#define TRP_SIM_FIELDS(c, node, what, ret, ...)                                        \
+    trp_sim_fields(c, node, what, (const struct trp_sim_field[]){__VA_ARGS__},         \
+                   sizeof((const struct trp_sim_field[]){__VA_ARGS__}) /               \
+                       sizeof(struct trp_sim_field),                                   \
+                   ret)
 
 /* Reads a mapping into a struct; what is not written stays as it was. */
 bool trp_sim_fields(trp_sim_case *c, const struct trp_yaml_node *node, const char *what,

@@ -220,14 +220,10 @@ static int submit_job(struct trp_sim_dag *s, const struct trp_yaml_node *value,
                       int64_t now_ns, trp_error *err)
 {
     struct submission v = {0};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct submission, job, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct submission, dataset, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct submission, partitions, TRP_SIM_NODE, false, NULL),
-        TRP_SIM_FIELD(struct submission, kind, TRP_SIM_CHOICE, false,
-                      "result|map_only"),
-    };
-    if (!trp_sim_fields(s->c, value, "submit_job", fields, 4, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "submit_job", &v, TRP_SIM_MUST(v, job, NAME),
+                        TRP_SIM_MUST(v, dataset, NAME),
+                        TRP_SIM_MAY(v, partitions, NODE),
+                        TRP_SIM_MAY_CHOICE(v, kind, "result|map_only")))
         return TRP_EINVAL;
     if (trp_sim_names_find(&s->labels, v.job) >= 0)
         return trp_sim_refuse(s->c, value->mark, "there was a job \"%s\" already",
@@ -258,12 +254,9 @@ static int step_cancel(struct trp_sim_dag *s, const struct trp_yaml_node *value,
     struct {
         const char *job, *stage;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        {"job",   TRP_SIM_NAME, offsetof(__typeof__(v), job),   false, NULL},
-        {"stage", TRP_SIM_NAME, offsetof(__typeof__(v), stage), false, NULL},
-    };
     struct trp_event ev = {.kind = TRP_EVENT_CANCEL_JOB};
-    if (!trp_sim_fields(s->c, value, "cancel", fields, 2, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "cancel", &v, TRP_SIM_MAY(v, job, NAME),
+                        TRP_SIM_MAY(v, stage, NAME)))
         return TRP_EINVAL;
     if (!v.job == !v.stage)
         return trp_sim_wrong(s->c, value->mark, "write cancel: {job: …} or {stage: …}");
@@ -327,12 +320,10 @@ static int step_decommission(struct trp_sim_dag *s, const struct trp_yaml_node *
         const char *executor;
         bool host;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct decommission, executor, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct decommission, host, TRP_SIM_BOOL, false, NULL),
-    };
     bool whole = value->kind == TRP_YAML_MAPPING;
-    if (whole && !trp_sim_fields(s->c, value, "decommission", fields, 2, &v))
+    if (whole &&
+        !TRP_SIM_FIELDS(s->c, value, "decommission", &v,
+                        TRP_SIM_MUST(v, executor, NAME), TRP_SIM_MAY(v, host, BOOL)))
         return TRP_EINVAL;
     if (!whole && !(v.executor = trp_sim_name(s->c, value, "decommission")))
         return TRP_EINVAL;
@@ -353,12 +344,9 @@ static int cache(struct trp_sim_dag *s, const struct trp_yaml_node *value,
         const char *dataset, *executor;
         int64_t partition;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct cache, dataset, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct cache, partition, TRP_SIM_WHOLE, true, NULL),
-        TRP_SIM_FIELD(struct cache, executor, TRP_SIM_NAME, true, NULL),
-    };
-    if (!trp_sim_fields(s->c, value, "cache", fields, 3, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "cache", &v, TRP_SIM_MUST(v, dataset, NAME),
+                        TRP_SIM_MUST(v, partition, WHOLE),
+                        TRP_SIM_MUST(v, executor, NAME)))
         return TRP_EINVAL;
     int d = trp_sim_dag_dataset(s, value, v.dataset);
     int x = d < 0 ? d : find_live(s, value, v.executor);

@@ -22,11 +22,8 @@ static int read_parent(struct trp_sim_dag *s, const struct trp_yaml_node *node,
     struct {
         const char *narrow, *shuffle;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        {"narrow",  TRP_SIM_NAME, offsetof(__typeof__(v), narrow),  false, NULL},
-        {"shuffle", TRP_SIM_NAME, offsetof(__typeof__(v), shuffle), false, NULL},
-    };
-    if (!trp_sim_fields(s->c, node, "a parent", fields, 2, &v))
+    if (!TRP_SIM_FIELDS(s->c, node, "a parent", &v, TRP_SIM_MAY(v, narrow, NAME),
+                        TRP_SIM_MAY(v, shuffle, NAME)))
         return TRP_EINVAL;
     if (!v.narrow == !v.shuffle)
         return trp_sim_wrong(s->c, node->mark,
@@ -105,16 +102,11 @@ static int read_dataset(struct trp_sim_dag *s, const struct trp_yaml_node *node,
                         struct trp_sim_dataset *d)
 {
     struct declared v = {0};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct declared, partitions, TRP_SIM_WHOLE, true, NULL),
-        TRP_SIM_FIELD(struct declared, parents, TRP_SIM_NODE, false, NULL),
-        TRP_SIM_FIELD(struct declared, profile, TRP_SIM_NODE, false, NULL),
-        TRP_SIM_FIELD(struct declared, prefer, TRP_SIM_NODE, false, NULL),
-        TRP_SIM_FIELD(struct declared, cached, TRP_SIM_BOOL, false, NULL),
-        TRP_SIM_FIELD(struct declared, barrier, TRP_SIM_BOOL, false, NULL),
-        TRP_SIM_FIELD(struct declared, indeterminate, TRP_SIM_BOOL, false, NULL),
-    };
-    if (!trp_sim_fields(s->c, node, "a dataset", fields, 7, &v))
+    if (!TRP_SIM_FIELDS(s->c, node, "a dataset", &v, TRP_SIM_MUST(v, partitions, WHOLE),
+                        TRP_SIM_MAY(v, parents, NODE), TRP_SIM_MAY(v, profile, NODE),
+                        TRP_SIM_MAY(v, prefer, NODE), TRP_SIM_MAY(v, cached, BOOL),
+                        TRP_SIM_MAY(v, barrier, BOOL),
+                        TRP_SIM_MAY(v, indeterminate, BOOL)))
         return TRP_EINVAL;
     s->npartitions += (uint64_t)v.partitions;
     if (s->npartitions > TRP_SIM_TASKS)

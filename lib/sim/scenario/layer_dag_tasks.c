@@ -30,14 +30,9 @@ static int step_done(struct trp_sim_dag *s, const struct trp_yaml_node *value)
     struct trp_stage *stage;
     uint64_t *sizes = NULL;
     uint32_t nsizes = 0;
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct of_task, stage, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct of_task, attempt, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct of_task, task, TRP_SIM_WHOLE, true, NULL),
-        TRP_SIM_FIELD(struct of_task, executor, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct of_task, sizes, TRP_SIM_NODE, false, NULL),
-    };
-    if (!trp_sim_fields(s->c, value, "done", fields, 5, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "done", &v, TRP_SIM_MUST(v, stage, NAME),
+                        TRP_SIM_MAY(v, attempt, WHOLE), TRP_SIM_MUST(v, task, WHOLE),
+                        TRP_SIM_MUST(v, executor, NAME), TRP_SIM_MAY(v, sizes, NODE)))
         return TRP_EINVAL;
     int rc = find_task(s, value, &v, &stage);
     int executor = rc < 0 ? rc : trp_sim_dag_executor(s, value, v.executor);
@@ -60,13 +55,9 @@ static int read_from(struct trp_sim_dag *s, const struct trp_yaml_node *node,
         const char *stage, *executor;
         const struct trp_yaml_node *map;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        {"stage",    TRP_SIM_NAME, offsetof(__typeof__(v), stage),    true,  NULL},
-        {"map",      TRP_SIM_NODE, offsetof(__typeof__(v), map),      false, NULL},
-        {"executor", TRP_SIM_NAME, offsetof(__typeof__(v), executor), false, NULL},
-    };
     int64_t map = -1; /* which of them is not known */
-    if (!trp_sim_fields(s->c, node, "from", fields, 3, &v) ||
+    if (!TRP_SIM_FIELDS(s->c, node, "from", &v, TRP_SIM_MUST(v, stage, NAME),
+                        TRP_SIM_MAY(v, map, NODE), TRP_SIM_MAY(v, executor, NAME)) ||
         (v.map && !trp_sim_whole(s->c, v.map, "map", -1, TRP_SIM_TASKS, &map)))
         return TRP_EINVAL;
     int n = trp_sim_dag_dataset(s, node, v.stage);
@@ -109,16 +100,10 @@ static int step_fail(struct trp_sim_dag *s, const struct trp_yaml_node *value)
 {
     struct of_task v = {0};
     struct trp_stage *stage;
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct of_task, stage, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct of_task, attempt, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct of_task, task, TRP_SIM_WHOLE, true, NULL),
-        TRP_SIM_FIELD(struct of_task, status, TRP_SIM_CHOICE, true,
-                      "failed|fetch_failed"),
-        TRP_SIM_FIELD(struct of_task, reason, TRP_SIM_TEXT, false, NULL),
-        TRP_SIM_FIELD(struct of_task, from, TRP_SIM_NODE, false, NULL),
-    };
-    if (!trp_sim_fields(s->c, value, "fail", fields, 6, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "fail", &v, TRP_SIM_MUST(v, stage, NAME),
+                        TRP_SIM_MAY(v, attempt, WHOLE), TRP_SIM_MUST(v, task, WHOLE),
+                        TRP_SIM_MUST_CHOICE(v, status, "failed|fetch_failed"),
+                        TRP_SIM_MAY(v, reason, TEXT), TRP_SIM_MAY(v, from, NODE)))
         return TRP_EINVAL;
     int rc = find_task(s, value, &v, &stage);
     if (rc < 0)
@@ -135,12 +120,8 @@ static int step_set_failed(struct trp_sim_dag *s, const struct trp_yaml_node *va
 {
     struct of_task v = {.reason = "a task failed too often"};
     struct trp_stage *stage;
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct of_task, stage, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct of_task, attempt, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct of_task, reason, TRP_SIM_TEXT, false, NULL),
-    };
-    if (!trp_sim_fields(s->c, value, "set_failed", fields, 3, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "set_failed", &v, TRP_SIM_MUST(v, stage, NAME),
+                        TRP_SIM_MAY(v, attempt, WHOLE), TRP_SIM_MAY(v, reason, TEXT)))
         return TRP_EINVAL;
     int rc = trp_sim_dag_stage(s, value, v.stage, v.attempt, &stage);
     if (rc == 0 && stage)
@@ -152,12 +133,8 @@ static int step_resubmitted(struct trp_sim_dag *s, const struct trp_yaml_node *v
 {
     struct of_task v = {0};
     struct trp_stage *stage;
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct of_task, stage, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct of_task, attempt, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct of_task, task, TRP_SIM_WHOLE, true, NULL),
-    };
-    if (!trp_sim_fields(s->c, value, "resubmitted", fields, 3, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "resubmitted", &v, TRP_SIM_MUST(v, stage, NAME),
+                        TRP_SIM_MAY(v, attempt, WHOLE), TRP_SIM_MUST(v, task, WHOLE)))
         return TRP_EINVAL;
     int rc = find_task(s, value, &v, &stage);
     if (rc == 0 && stage)

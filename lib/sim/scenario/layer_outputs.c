@@ -107,12 +107,9 @@ static int do_register(struct outputs *s, const struct trp_yaml_node *value,
         const char *shuffle;
         int64_t maps;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        {"shuffle", TRP_SIM_NAME,  offsetof(__typeof__(v), shuffle), true, NULL},
-        {"maps",    TRP_SIM_WHOLE, offsetof(__typeof__(v), maps),    true, NULL},
-    };
     trp_error why;
-    if (!trp_sim_fields(s->c, value, "register", fields, 2, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "register", &v, TRP_SIM_MUST(v, shuffle, NAME),
+                        TRP_SIM_MUST(v, maps, WHOLE)))
         return TRP_EINVAL;
     if (v.maps + (int64_t)s->maps > TRP_SIM_TASKS)
         return trp_sim_refuse(s->c, value->mark, "more than %d map tasks in a case",
@@ -133,17 +130,12 @@ static int step_add(struct outputs *s, const struct trp_yaml_node *value,
                     trp_error *err)
 {
     struct output v = {0};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct output, shuffle, TRP_SIM_NODE, true, NULL),
-        TRP_SIM_FIELD(struct output, map, TRP_SIM_WHOLE, true, NULL),
-        TRP_SIM_FIELD(struct output, executor, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct output, host, TRP_SIM_NAME, false, NULL),
-        TRP_SIM_FIELD(struct output, sizes, TRP_SIM_NODE, false, NULL),
-    };
     struct trp_output_place place;
     uint64_t *sizes = NULL;
     uint32_t nsizes = 0;
-    if (!trp_sim_fields(s->c, value, "output", fields, 5, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "output", &v, TRP_SIM_MUST(v, shuffle, NODE),
+                        TRP_SIM_MUST(v, map, WHOLE), TRP_SIM_MUST(v, executor, NAME),
+                        TRP_SIM_MAY(v, host, NAME), TRP_SIM_MAY(v, sizes, NODE)))
         return TRP_EINVAL;
     int shuffle = find_shuffle(s, v.shuffle);
     int code = shuffle < 0 ? shuffle : place_of(s, v.executor, v.host, &place);
@@ -170,13 +162,9 @@ static int step_drop(struct outputs *s, const struct trp_yaml_node *value,
                      trp_error *err)
 {
     struct output v = {0};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct output, shuffle, TRP_SIM_NODE, true, NULL),
-        TRP_SIM_FIELD(struct output, map, TRP_SIM_WHOLE, true, NULL),
-        TRP_SIM_FIELD(struct output, executor, TRP_SIM_NAME, true, NULL),
-    };
     struct trp_output_place place;
-    if (!trp_sim_fields(s->c, value, "drop", fields, 3, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "drop", &v, TRP_SIM_MUST(v, shuffle, NODE),
+                        TRP_SIM_MUST(v, map, WHOLE), TRP_SIM_MUST(v, executor, NAME)))
         return TRP_EINVAL;
     int shuffle = find_shuffle(s, v.shuffle);
     if (shuffle < 0)
@@ -224,11 +212,8 @@ static int step_fetch(struct outputs *s, const struct trp_yaml_node *value)
         const char *shuffle;
         int64_t reduce;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        {"shuffle", TRP_SIM_NAME,  offsetof(__typeof__(v), shuffle), true, NULL},
-        {"reduce",  TRP_SIM_WHOLE, offsetof(__typeof__(v), reduce),  true, NULL},
-    };
-    if (!trp_sim_fields(s->c, value, "fetch", fields, 2, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "fetch", &v, TRP_SIM_MUST(v, shuffle, NAME),
+                        TRP_SIM_MUST(v, reduce, WHOLE)))
         return TRP_EINVAL;
     int n = trp_sim_names_find(&s->shuffles, v.shuffle);
     bool found = n >= 0 && trp_map_outputs_complete(s->registry, (uint32_t)n);
@@ -289,15 +274,12 @@ struct hosts_for {
 static json_t *hosts_for(struct outputs *s, const struct trp_yaml_node *wanted)
 {
     struct hosts_for v = {.threshold = TRP_ONE / 5};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct hosts_for, shuffle, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct hosts_for, reduce, TRP_SIM_WHOLE, true, NULL),
-        TRP_SIM_FIELD(struct hosts_for, threshold, TRP_SIM_AMOUNT, false, NULL),
-        TRP_SIM_FIELD(struct hosts_for, hosts, TRP_SIM_NODE, true, NULL),
-    };
     struct trp_output_place places[PLACES_MAX];
     uint32_t n = 0;
-    if (!trp_sim_fields(s->c, wanted, "hosts_for", fields, 4, &v))
+    if (!TRP_SIM_FIELDS(s->c, wanted, "hosts_for", &v, TRP_SIM_MUST(v, shuffle, NAME),
+                        TRP_SIM_MUST(v, reduce, WHOLE),
+                        TRP_SIM_MAY(v, threshold, AMOUNT),
+                        TRP_SIM_MUST(v, hosts, NODE)))
         return NULL;
     int shuffle = trp_sim_names_find(&s->shuffles, v.shuffle);
     if (shuffle >= 0 && trp_map_outputs_known(s->registry, (uint32_t)shuffle))

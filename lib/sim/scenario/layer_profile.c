@@ -83,14 +83,10 @@ static int build(struct profiles *s, const struct trp_yaml_node *value, trp_erro
         const char *name;
         const struct trp_yaml_node *executor, *task;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        {"name",     TRP_SIM_NAME, offsetof(__typeof__(v), name),     true,  NULL},
-        {"executor", TRP_SIM_NODE, offsetof(__typeof__(v), executor), false, NULL},
-        {"task",     TRP_SIM_NODE, offsetof(__typeof__(v), task),     false, NULL},
-    };
     struct trp_profile_builder b;
     trp_profile_id id;
-    if (!trp_sim_fields(s->c, value, "build", fields, 3, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "build", &v, TRP_SIM_MUST(v, name, NAME),
+                        TRP_SIM_MAY(v, executor, NODE), TRP_SIM_MAY(v, task, NODE)))
         return TRP_EINVAL;
     if (!trp_is_name(v.name) || trp_profiles_by_name(s->m, v.name))
         return trp_sim_refuse(s->c, value->mark,
@@ -108,13 +104,10 @@ static int step_request(struct profiles *s, const struct trp_yaml_node *value)
     struct {
         const struct trp_yaml_node *executor, *task;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        {"executor", TRP_SIM_NODE, offsetof(__typeof__(v), executor), false, NULL},
-        {"task",     TRP_SIM_NODE, offsetof(__typeof__(v), task),     false, NULL},
-    };
     struct trp_profile_builder b;
     trp_profile_builder_init(&b, "request");
-    return trp_sim_fields(s->c, value, "request", fields, 2, &v) &&
+    return TRP_SIM_FIELDS(s->c, value, "request", &v, TRP_SIM_MAY(v, executor, NODE),
+                          TRP_SIM_MAY(v, task, NODE)) &&
                    trp_sim_read_requests(s->c, v.executor, v.task, &b)
                ? 0
                : TRP_EINVAL;
@@ -195,12 +188,9 @@ static int may_run(struct profiles *s, const struct trp_yaml_node *value)
     struct {
         const struct trp_yaml_node *task, *executor;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        {"task",     TRP_SIM_NODE, offsetof(__typeof__(v), task),     true, NULL},
-        {"executor", TRP_SIM_NODE, offsetof(__typeof__(v), executor), true, NULL},
-    };
     trp_profile_id task, executor;
-    if (!trp_sim_fields(s->c, value, "may_run", fields, 2, &v) ||
+    if (!TRP_SIM_FIELDS(s->c, value, "may_run", &v, TRP_SIM_MUST(v, task, NODE),
+                        TRP_SIM_MUST(v, executor, NODE)) ||
         !trp_sim_read_profile(s->c, v.task, &task) ||
         !trp_sim_read_profile(s->c, v.executor, &executor))
         return TRP_EINVAL;

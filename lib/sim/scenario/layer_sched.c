@@ -92,13 +92,9 @@ struct of_attempt {
     int status;
 };
 
-enum { OF_ATTEMPT = 4 };
-
 #define OF_ATTEMPT_FIELDS                                                              \
-    TRP_SIM_FIELD(struct of_attempt, set, TRP_SIM_NAME, true, NULL),                   \
-        TRP_SIM_FIELD(struct of_attempt, task, TRP_SIM_WHOLE, true, NULL),             \
-        TRP_SIM_FIELD(struct of_attempt, attempt, TRP_SIM_WHOLE, false, NULL),         \
-        TRP_SIM_FIELD(struct of_attempt, executor, TRP_SIM_NAME, false, NULL)
+    TRP_SIM_MUST(v, set, NAME), TRP_SIM_MUST(v, task, WHOLE),                          \
+        TRP_SIM_MAY(v, attempt, WHOLE), TRP_SIM_MAY(v, executor, NAME)
 
 /* The slot of the live attempt that is meant; TRP_NONE: refused. */
 static uint32_t find_attempt(struct trp_sched *s, const struct trp_yaml_node *at,
@@ -197,9 +193,6 @@ static int round_step(struct trp_sched *s, const struct trp_yaml_node *value,
     struct partial {
         const char *partial;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct partial, partial, TRP_SIM_NAME, true, NULL),
-    };
     if (value->kind == TRP_YAML_LIST)
         return round_over(s, value, err);
     if (value->kind == TRP_YAML_SCALAR && !strcmp(value->text, "full"))
@@ -209,7 +202,7 @@ static int round_step(struct trp_sched *s, const struct trp_yaml_node *value,
                              "round is \"%s\"; write full, a list of executors, or "
                              "{partial: EXECUTOR}",
                              trp_show(value->text).text);
-    if (!trp_sim_fields(s->c, value, "round", fields, 1, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "round", &v, TRP_SIM_MUST(v, partial, NAME)))
         return TRP_EINVAL;
     const struct trp_executor *x = find_executor(s, value, v.partial);
     uint32_t n = x ? x->id.n : 0;
@@ -227,14 +220,10 @@ static int step_end(struct trp_sched *s, const struct trp_yaml_node *value,
         TRP_END_FETCH,   TRP_END_RESULT_LOST, TRP_END_UNWRITABLE, TRP_END_EXISTS,
         TRP_END_MISTAKE, TRP_END_LOST,
     };
-    static const struct trp_sim_field fields[] = {
-        OF_ATTEMPT_FIELDS,
-        TRP_SIM_FIELD(struct of_attempt, records, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct of_attempt, status, TRP_SIM_CHOICE, true, words),
-        TRP_SIM_FIELD(struct of_attempt, from, TRP_SIM_NAME, false, NULL),
-    };
     struct of_attempt v = {.attempt = -1};
-    if (!trp_sim_fields(s->c, value, "end", fields, OF_ATTEMPT + 3, &v))
+    if (!TRP_SIM_FIELDS(
+            s->c, value, "end", &v, OF_ATTEMPT_FIELDS, TRP_SIM_MAY(v, records, WHOLE),
+            TRP_SIM_MUST_CHOICE(v, status, words), TRP_SIM_MAY(v, from, NAME)))
         return TRP_EINVAL;
     uint32_t slot = find_attempt(s, value, &v);
     const struct trp_executor *from = v.from ? find_executor(s, value, v.from) : NULL;
@@ -255,9 +244,8 @@ static int step_end(struct trp_sched *s, const struct trp_yaml_node *value,
 
 static int started(struct trp_sched *s, const struct trp_yaml_node *value)
 {
-    static const struct trp_sim_field fields[] = {OF_ATTEMPT_FIELDS};
     struct of_attempt v = {.attempt = -1};
-    if (!trp_sim_fields(s->c, value, "started", fields, OF_ATTEMPT, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "started", &v, OF_ATTEMPT_FIELDS))
         return TRP_EINVAL;
     uint32_t slot = find_attempt(s, value, &v);
     if (slot == TRP_NONE)
@@ -269,12 +257,9 @@ static int started(struct trp_sched *s, const struct trp_yaml_node *value)
 static int progress(struct trp_sched *s, const struct trp_yaml_node *value,
                     int64_t now_ns, trp_error *err)
 {
-    static const struct trp_sim_field fields[] = {
-        OF_ATTEMPT_FIELDS,
-        TRP_SIM_FIELD(struct of_attempt, records, TRP_SIM_WHOLE, true, NULL),
-    };
     struct of_attempt v = {.attempt = -1};
-    if (!trp_sim_fields(s->c, value, "progress", fields, OF_ATTEMPT + 1, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "progress", &v, OF_ATTEMPT_FIELDS,
+                        TRP_SIM_MUST(v, records, WHOLE)))
         return TRP_EINVAL;
     uint32_t slot = find_attempt(s, value, &v);
     if (slot == TRP_NONE)
@@ -330,11 +315,8 @@ static int ends(struct trp_sched *s, const struct trp_yaml_node *value, int64_t 
         const char *executor;
         int64_t at_ms;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct ends, executor, TRP_SIM_NAME, false, NULL),
-        TRP_SIM_FIELD(struct ends, at_ms, TRP_SIM_WHOLE, true, NULL),
-    };
-    if (!trp_sim_fields(s->c, value, "ends", fields, 2, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "ends", &v, TRP_SIM_MAY(v, executor, NAME),
+                        TRP_SIM_MUST(v, at_ms, WHOLE)))
         return TRP_EINVAL;
     const struct trp_executor *x =
         v.executor ? find_executor(s, value, v.executor) : NULL;
@@ -353,11 +335,8 @@ static int step_exclude(struct trp_sched *s, const struct trp_yaml_node *value,
     struct exclude {
         const char *executor, *host;
     } v = {0};
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct exclude, executor, TRP_SIM_NAME, false, NULL),
-        TRP_SIM_FIELD(struct exclude, host, TRP_SIM_NAME, false, NULL),
-    };
-    if (!trp_sim_fields(s->c, value, "exclude", fields, 2, &v))
+    if (!TRP_SIM_FIELDS(s->c, value, "exclude", &v, TRP_SIM_MAY(v, executor, NAME),
+                        TRP_SIM_MAY(v, host, NAME)))
         return TRP_EINVAL;
     if (!v.executor == !v.host)
         return trp_sim_wrong(s->c, value->mark,

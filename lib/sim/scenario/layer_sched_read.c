@@ -11,12 +11,6 @@
 
 int trp_sched_read_pools(struct trp_sched *s)
 {
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct trp_pool_spec, mode, TRP_SIM_TEXT, false, NULL),
-        TRP_SIM_FIELD(struct trp_pool_spec, weight, TRP_SIM_TEXT, false, NULL),
-        TRP_SIM_FIELD(struct trp_pool_spec, min_share, TRP_SIM_TEXT, false, NULL),
-        TRP_SIM_FIELD(struct trp_pool_spec, parent, TRP_SIM_NAME, false, NULL),
-    };
     const struct trp_yaml_node *node = trp_sim_top(s->c, "pools"), *key;
     uint32_t n;
     if (!node)
@@ -29,7 +23,11 @@ int trp_sched_read_pools(struct trp_sched *s)
     for (; key; key = key->next->next) {
         struct trp_pool_spec *p = &s->pools[s->npools++];
         p->name = trp_sim_name(s->c, key, "a pool");
-        if (!p->name || !trp_sim_fields(s->c, key->next, "a pool", fields, 4, p))
+        if (!p->name ||
+            !TRP_SIM_FIELDS(s->c, key->next, "a pool", p, TRP_SIM_MAY(*p, mode, TEXT),
+                            TRP_SIM_MAY(*p, weight, TEXT),
+                            TRP_SIM_MAY(*p, min_share, TEXT),
+                            TRP_SIM_MAY(*p, parent, NAME)))
             return TRP_EINVAL;
     }
     return 0;
@@ -144,19 +142,13 @@ struct declared {
 static int read_set(struct trp_sched *s, const struct trp_yaml_node *node,
                     struct trp_sched_set *set)
 {
-    static const struct trp_sim_field fields[] = {
-        TRP_SIM_FIELD(struct declared, id, TRP_SIM_NAME, true, NULL),
-        TRP_SIM_FIELD(struct declared, stage, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct declared, attempt, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct declared, job, TRP_SIM_WHOLE, false, NULL),
-        TRP_SIM_FIELD(struct declared, profile, TRP_SIM_NODE, false, NULL),
-        TRP_SIM_FIELD(struct declared, pool, TRP_SIM_NAME, false, NULL),
-        TRP_SIM_FIELD(struct declared, barrier, TRP_SIM_BOOL, false, NULL),
-        TRP_SIM_FIELD(struct declared, kind, TRP_SIM_CHOICE, false, "map|result"),
-        TRP_SIM_FIELD(struct declared, tasks, TRP_SIM_NODE, true, NULL),
-    };
     struct declared v = {0};
-    if (!trp_sim_fields(s->c, node, "a task set", fields, 9, &v) ||
+    if (!TRP_SIM_FIELDS(s->c, node, "a task set", &v, TRP_SIM_MUST(v, id, NAME),
+                        TRP_SIM_MAY(v, stage, WHOLE), TRP_SIM_MAY(v, attempt, WHOLE),
+                        TRP_SIM_MAY(v, job, WHOLE), TRP_SIM_MAY(v, profile, NODE),
+                        TRP_SIM_MAY(v, pool, NAME), TRP_SIM_MAY(v, barrier, BOOL),
+                        TRP_SIM_MAY_CHOICE(v, kind, "map|result"),
+                        TRP_SIM_MUST(v, tasks, NODE)) ||
         !trp_sim_read_profile(s->c, v.profile, &set->profile) ||
         !read_tasks(s, v.tasks, set))
         return TRP_EINVAL;

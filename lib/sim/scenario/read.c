@@ -422,16 +422,12 @@ bool trp_sim_read_executor(trp_sim_case *c, const struct trp_yaml_node *node,
         const struct trp_yaml_node *profile, *resources;
         int64_t cores;
     } v = {.cores = -1};
-    static const struct trp_sim_field fields[] = {
-        {"id",        TRP_SIM_NAME,  offsetof(__typeof__(v), id),        true,  NULL},
-        {"host",      TRP_SIM_NAME,  offsetof(__typeof__(v), host),      true,  NULL},
-        {"cores",     TRP_SIM_WHOLE, offsetof(__typeof__(v), cores),     false, NULL},
-        {"profile",   TRP_SIM_NODE,  offsetof(__typeof__(v), profile),   false, NULL},
-        {"resources", TRP_SIM_NODE,  offsetof(__typeof__(v), resources), false, NULL},
-    };
     *ret = (struct trp_sim_executor){.mark = node->mark};
     trp_sim_more(c);
-    if (!trp_sim_fields(c, node, "an executor", fields, 5, &v) ||
+    if (!TRP_SIM_FIELDS(c, node, "an executor", &v, TRP_SIM_MUST(v, id, NAME),
+                        TRP_SIM_MUST(v, host, NAME), TRP_SIM_MAY(v, cores, WHOLE),
+                        TRP_SIM_MAY(v, profile, NODE),
+                        TRP_SIM_MAY(v, resources, NODE)) ||
         !trp_sim_read_profile(c, v.profile, &ret->profile))
         return false;
     ret->id = v.id;
