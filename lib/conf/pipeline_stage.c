@@ -172,13 +172,11 @@ static TRP_YAML_READER(read_product)
 
 static TRP_YAML_READER(read_foreach)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("files", read_files), TRP_YAML_READ("items", read_items),
-        TRP_YAML_READ("lines", read_lines), TRP_YAML_READ("product", read_product),
-        TRP_YAML_READ("table", read_table),
-    };
     struct reading *r = context;
-    bool sound = trp_yaml_mapping(y, value, "foreach", keys, TRP_YAML_COUNT(keys), r);
+    bool sound = TRP_YAML_MAPPING(
+        y, value, "foreach", r, TRP_YAML_READ("files", read_files),
+        TRP_YAML_READ("items", read_items), TRP_YAML_READ("lines", read_lines),
+        TRP_YAML_READ("product", read_product), TRP_YAML_READ("table", read_table));
     if (sound && r->s.foreach == TRP_FOREACH_NONE)
         trp_yaml_wrong(y, value->mark,
                        "foreach has no items; write one of files, items, lines, table, "
@@ -216,15 +214,14 @@ static TRP_YAML_READER(read_when)
 static void read_parent(trp_yaml *y, const struct trp_yaml_node *node,
                         struct trp_after *a)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_INTO("each", flag, struct trp_after, each),
-        TRP_YAML_INTO("stage", word, struct trp_after, stage,
-                      .value_mark = offsetof(struct trp_after, mark), .required = true),
-    };
     a->index = TRP_NONE;
     a->mark = node->mark;
     if (node->kind == TRP_YAML_MAPPING)
-        trp_yaml_mapping(y, node, "an item of after", keys, 2, a);
+        TRP_YAML_MAPPING(y, node, "an item of after", a,
+                         TRP_YAML_INTO("each", flag, struct trp_after, each),
+                         TRP_YAML_INTO("stage", word, struct trp_after, stage,
+                                       .value_mark = offsetof(struct trp_after, mark),
+                                       .required = true));
     else
         a->stage = trp_yaml_word(y, node, "after");
 }
@@ -253,12 +250,11 @@ static TRP_YAML_READER(read_after)
 
 static TRP_YAML_READER(read_mpi)
 {
-    static const struct trp_yaml_key keys[] = {INTO("ranks", count, s.spec.ranks,
-                                                    .min = 1, .max = TRP_PIPELINE_RANKS,
-                                                    .required = true)};
     struct reading *r = context;
     r->s.spec.ranks = 1; /* after an error */
-    trp_yaml_mapping(y, value, "mpi", keys, 1, r);
+    TRP_YAML_MAPPING(y, value, "mpi", r,
+                     INTO("ranks", count, s.spec.ranks, .min = 1,
+                          .max = TRP_PIPELINE_RANKS, .required = true));
 }
 
 static TRP_YAML_READER(read_barrier)
@@ -323,10 +319,6 @@ struct output {
 /* PATTERN, or {file: PATTERN, optional: true}. */
 static TRP_YAML_READER(read_outputs)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_INTO("file", word, struct output, pattern, .required = true),
-        TRP_YAML_INTO("optional", flag, struct output, optional),
-    };
     struct trp_pipeline_stage *s = &((struct reading *)context)->s;
     if (!trp_yaml_is_list(y, value, "outputs") || value->count == 0)
         return;
@@ -337,7 +329,10 @@ static TRP_YAML_READER(read_outputs)
     for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
         struct output o = {0};
         if (item->kind == TRP_YAML_MAPPING)
-            trp_yaml_mapping(y, item, "an item of outputs", keys, 2, &o);
+            TRP_YAML_MAPPING(
+                y, item, "an item of outputs", &o,
+                TRP_YAML_INTO("file", word, struct output, pattern, .required = true),
+                TRP_YAML_INTO("optional", flag, struct output, optional));
         else
             o.pattern = trp_yaml_text(y, item, "an item of outputs");
         if (o.pattern && !*o.pattern)
@@ -412,12 +407,11 @@ static TRP_YAML_READER(read_not_on)
 
 static TRP_YAML_READER(read_retries)
 {
-    static const struct trp_yaml_key keys[] = {
+    TRP_YAML_MAPPING(
+        y, value, "retries", context,
         INTO("max_failures", count, s.spec.max_failures, .min = 1, .max = COUNT_MAX),
         TRP_YAML_READ("memory_factor", read_memory_factor),
-        TRP_YAML_READ("not_on", read_not_on),
-    };
-    trp_yaml_mapping(y, value, "retries", keys, 3, context);
+        TRP_YAML_READ("not_on", read_not_on));
 }
 
 static TRP_YAML_READER(read_look_ahead)
@@ -441,13 +435,11 @@ static TRP_YAML_READER(read_look_ahead)
 
 static TRP_YAML_READER(read_executors)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("look_ahead", read_look_ahead),
-        INTO("max", count, s.spec.max_executors, .min = 1, .max = COUNT_MAX),
-        INTO("min", count, s.spec.min_executors, .max = COUNT_MAX),
-    };
     struct reading *r = context;
-    trp_yaml_mapping(y, value, "executors", keys, 3, r);
+    TRP_YAML_MAPPING(
+        y, value, "executors", r, TRP_YAML_READ("look_ahead", read_look_ahead),
+        INTO("max", count, s.spec.max_executors, .min = 1, .max = COUNT_MAX),
+        INTO("min", count, s.spec.min_executors, .max = COUNT_MAX));
     if (r->s.spec.max_executors && r->s.spec.min_executors > r->s.spec.max_executors)
         trp_yaml_wrong(y, value->mark, "min %u is above max %u; make it smaller",
                        r->s.spec.min_executors, r->s.spec.max_executors);

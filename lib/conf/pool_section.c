@@ -45,11 +45,6 @@ static TRP_YAML_READER(read_mode)
 static void read_pool(trp_yaml *y, const struct trp_yaml_node *key,
                       struct trp_pool_spec *pool, struct trp_mark *mark)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("min_share", read_min_share),
-        TRP_YAML_READ("mode", read_mode),
-        TRP_YAML_READ("weight", read_weight),
-    };
     *mark = key->mark;
     pool->name = trp_yaml_word(y, key, "a pool's name");
     if (pool->name && !trp_is_name(pool->name))
@@ -57,7 +52,9 @@ static void read_pool(trp_yaml *y, const struct trp_yaml_node *key,
                        "\"%s\" is not a pool's name; write at most 64 letters, digits, "
                        "'_', '.' and '-', no '.' or '-' first",
                        trp_show(pool->name).text);
-    trp_yaml_mapping(y, key->next, "a pool", keys, 3, pool);
+    TRP_YAML_MAPPING(
+        y, key->next, "a pool", pool, TRP_YAML_READ("min_share", read_min_share),
+        TRP_YAML_READ("mode", read_mode), TRP_YAML_READ("weight", read_weight));
 }
 
 void trp_pool_section_read(trp_yaml *y, const struct trp_yaml_node *node,
@@ -89,14 +86,12 @@ static TRP_YAML_READER(read_pools)
 static int read_file(const char *path, struct trp_conf_arena *arena,
                      struct trp_pool_section *ret, trp_error *err)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("pools", read_pools, .required = true),
-    };
     trp_yaml *y;
     int rc = trp_yaml_load(path, arena, &y, err);
     if (rc < 0)
         return rc;
-    trp_yaml_mapping(y, trp_yaml_root(y), "a file of pools", keys, 1, ret);
+    TRP_YAML_MAPPING(y, trp_yaml_root(y), "a file of pools", ret,
+                     TRP_YAML_READ("pools", read_pools, .required = true));
     rc = trp_yaml_verdict(y, err);
     trp_yaml_free(y);
     return rc;

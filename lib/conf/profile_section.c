@@ -133,13 +133,11 @@ void trp_profile_section_read(trp_yaml *y, const char *name, struct trp_mark mar
                               const struct trp_yaml_node *node,
                               struct trp_profile_section *ret)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("executor", read_executor),
-        TRP_YAML_READ("task", read_task),
-    };
     trp_profile_builder_init(&ret->builder, name);
     ret->mark = mark;
-    trp_yaml_mapping(y, node, "a profile", keys, 2, &ret->builder);
+    TRP_YAML_MAPPING(y, node, "a profile", &ret->builder,
+                     TRP_YAML_READ("executor", read_executor),
+                     TRP_YAML_READ("task", read_task));
 }
 
 struct trp_profile_section *trp_profile_sections_read(trp_yaml *y,

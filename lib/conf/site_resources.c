@@ -140,14 +140,11 @@ static void settle_resource(trp_yaml *y, struct reading *r)
 static void read_resource(trp_yaml *y, const struct trp_yaml_node *node,
                           struct trp_site_resource *it)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("slurm", read_target),
-        TRP_YAML_READ("env", read_variable),
-        TRP_YAML_READ("countable", read_countable),
-    };
     struct reading r = {.it = it};
     it->countable = true;
-    trp_yaml_mapping(y, node, "a resource", keys, TRP_YAML_COUNT(keys), &r);
+    TRP_YAML_MAPPING(y, node, "a resource", &r, TRP_YAML_READ("slurm", read_target),
+                     TRP_YAML_READ("env", read_variable),
+                     TRP_YAML_READ("countable", read_countable));
     settle_resource(y, &r);
 }
 

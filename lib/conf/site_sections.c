@@ -39,11 +39,9 @@ static TRP_YAML_READER(read_overhead_min)
 
 TRP_YAML_READER(trp_site_read_memory)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("overhead_factor", read_overhead_factor),
-        TRP_YAML_READ("overhead_min", read_overhead_min),
-    };
-    trp_yaml_mapping(y, value, "memory", keys, TRP_YAML_COUNT(keys), context);
+    TRP_YAML_MAPPING(y, value, "memory", context,
+                     TRP_YAML_READ("overhead_factor", read_overhead_factor),
+                     TRP_YAML_READ("overhead_min", read_overhead_min));
 }
 
 /* ---- limits: ---- */
@@ -74,13 +72,11 @@ static TRP_YAML_READER(read_deny)
 
 TRP_YAML_READER(trp_site_read_limits)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("executors", read_executors),
-        TRP_YAML_READ("jobs", read_jobs),
-        TRP_YAML_INTO("time", time, trp_site, limits.time_ns),
-        TRP_YAML_READ("deny", read_deny),
-    };
-    trp_yaml_mapping(y, value, "limits", keys, TRP_YAML_COUNT(keys), context);
+    TRP_YAML_MAPPING(y, value, "limits", context,
+                     TRP_YAML_READ("executors", read_executors),
+                     TRP_YAML_READ("jobs", read_jobs),
+                     TRP_YAML_INTO("time", time, trp_site, limits.time_ns),
+                     TRP_YAML_READ("deny", read_deny));
 }
 
 bool trp_site_denies(const trp_site *s, const char *name)
@@ -150,15 +146,12 @@ static TRP_YAML_READER(read_racks_pattern)
 
 TRP_YAML_READER(trp_site_read_racks)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("from", read_racks_from),
-        TRP_YAML_READ("file", read_racks_file),
-        TRP_YAML_READ("pattern", read_racks_pattern),
-    };
     trp_site *s = context;
     s->racks_mark = value->mark;
-    bool sound =
-        trp_yaml_mapping(y, value, "racks", keys, TRP_YAML_COUNT(keys), context);
+    bool sound = TRP_YAML_MAPPING(y, value, "racks", context,
+                                  TRP_YAML_READ("from", read_racks_from),
+                                  TRP_YAML_READ("file", read_racks_file),
+                                  TRP_YAML_READ("pattern", read_racks_pattern));
     if (sound && value->count != 1)
         trp_yaml_wrong(y, value->mark,
                        "racks has %u sources; write one of from, file, pattern",
@@ -197,7 +190,9 @@ static TRP_YAML_READER(read_driver_memory)
 
 TRP_YAML_READER(trp_site_read_driver)
 {
-    static const struct trp_yaml_key keys[] = {
+    ((trp_site *)context)->driver.mark = key->mark;
+    TRP_YAML_MAPPING(
+        y, value, "driver", context,
         TRP_YAML_INTO("cores", count, trp_site, driver.cores, .min = 1,
                       .max = COUNT_MAX),
         TRP_YAML_READ("memory", read_driver_memory),
@@ -205,8 +200,5 @@ TRP_YAML_READER(trp_site_read_driver)
                       .value_mark = offsetof(trp_site, driver.time_mark)),
         TRP_YAML_INTO("account", slurm_word, trp_site, driver.account),
         TRP_YAML_INTO("partition", slurm_word, trp_site, driver.partition,
-                      .value_mark = offsetof(trp_site, driver.partition_mark)),
-    };
-    ((trp_site *)context)->driver.mark = key->mark;
-    trp_yaml_mapping(y, value, "driver", keys, TRP_YAML_COUNT(keys), context);
+                      .value_mark = offsetof(trp_site, driver.partition_mark)));
 }

@@ -13,9 +13,9 @@
  * trp_yaml_verdict tells at the end.
  *
  *     static TRP_YAML_READER(read_size) …
- *     static const struct trp_yaml_key keys[] = {{"size", read_size, true}};
  *     if (trp_yaml_load(file, &arena, &y, err) < 0) …
- *     trp_yaml_mapping(y, trp_yaml_root(y), "the file", keys, 1, &box);
+ *     TRP_YAML_MAPPING(y, trp_yaml_root(y), "the file", &box,
+ *                      TRP_YAML_READ("size", read_size, .required = true));
  *     code = trp_yaml_verdict(y, err);
  *     trp_yaml_free(y);
  */
@@ -158,6 +158,11 @@ void trp_yaml_into_time(trp_yaml *y, const struct trp_yaml_key *key,
  * key is unknown; what is missing is then not told, for it may be the misspelt one. */
 bool trp_yaml_mapping(trp_yaml *y, const struct trp_yaml_node *node, const char *what,
                       const struct trp_yaml_key *keys, size_t nkeys, void *context);
+/* The same with these keys. */
+#define TRP_YAML_MAPPING(y, node, what, context, ...)                                  \
+    trp_yaml_mapping(y, node, what, (const struct trp_yaml_key[]){__VA_ARGS__},        \
+                     TRP_YAML_COUNT(((const struct trp_yaml_key[]){__VA_ARGS__})),     \
+                     context)
 bool trp_yaml_is_key(const struct trp_yaml_node *key, const char *name);
 /* Is it a mapping (list)? Tells when not. */
 bool trp_yaml_is_mapping(trp_yaml *y, const struct trp_yaml_node *node,

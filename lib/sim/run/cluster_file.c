@@ -90,7 +90,12 @@ static TRP_YAML_READER(read_devices)
 static void read_group(trp_yaml *y, const struct trp_yaml_node *node,
                        trp_sim_cluster *c)
 {
-    static const struct trp_yaml_key keys[] = {
+    struct reading r = {
+        .c = c, .g = {.count = 1, .racks = 1}
+    };
+    struct trp_sim_group *g = &c->groups[c->ngroups++];
+    bool sound = TRP_YAML_MAPPING(
+        y, node, "a group of nodes", &r,
         TRP_YAML_READ("name", read_name, .required = true),
         TRP_YAML_INTO("count", count, struct reading, g.count, .min = 1,
                       .max = TRP_SIM_NODES),
@@ -100,14 +105,7 @@ static void read_group(trp_yaml *y, const struct trp_yaml_node *node,
         TRP_YAML_INTO("racks", count, struct reading, g.racks, .min = 1,
                       .max = TRP_SIM_NODES),
         TRP_YAML_READ("inside", read_inside),
-        TRP_YAML_INTO("busy", number, struct reading, g.busy, .max = 1),
-    };
-    struct reading r = {
-        .c = c, .g = {.count = 1, .racks = 1}
-    };
-    struct trp_sim_group *g = &c->groups[c->ngroups++];
-    bool sound =
-        trp_yaml_mapping(y, node, "a group of nodes", keys, TRP_YAML_COUNT(keys), &r);
+        TRP_YAML_INTO("busy", number, struct reading, g.busy, .max = 1));
     *g = r.g;
     if (!sound)
         return;
@@ -173,11 +171,8 @@ static TRP_YAML_READER(read_per_node)
 
 static TRP_YAML_READER(read_queue)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("wait", read_wait),
-        TRP_YAML_READ("per_node", read_per_node),
-    };
-    trp_yaml_mapping(y, value, key->text, keys, TRP_YAML_COUNT(keys), context);
+    TRP_YAML_MAPPING(y, value, key->text, context, TRP_YAML_READ("wait", read_wait),
+                     TRP_YAML_READ("per_node", read_per_node));
 }
 
 static TRP_YAML_READER(read_start_up)
@@ -205,13 +200,11 @@ static TRP_YAML_READER(read_executor_mtbf)
 
 static TRP_YAML_READER(read_failures)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("node", read_node_mtbf),
+    TRP_YAML_MAPPING(
+        y, value, key->text, context, TRP_YAML_READ("node", read_node_mtbf),
         TRP_YAML_READ("repair", read_repair),
         TRP_YAML_READ("executor", read_executor_mtbf),
-        TRP_YAML_INTO("task", number, trp_sim_cluster, task_failure, .max = 1),
-    };
-    trp_yaml_mapping(y, value, key->text, keys, TRP_YAML_COUNT(keys), context);
+        TRP_YAML_INTO("task", number, trp_sim_cluster, task_failure, .max = 1));
 }
 
 static const struct trp_yaml_key cluster_keys[] = {

@@ -137,42 +137,37 @@ TRP_DISTRIBUTION_READER(trp_distribution_read_constant)
 
 TRP_DISTRIBUTION_READER(trp_distribution_read_uniform)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("min", read_min, .required = true),
-        TRP_YAML_READ("max", read_max, .required = true),
-    };
     struct trp_distribution_reader *r = context;
     if (!is_first(y, key, r))
         return;
     r->d.kind = TRP_UNIFORM;
-    trp_yaml_mapping(y, value, "uniform", keys, TRP_YAML_COUNT(keys), &r->d);
+    TRP_YAML_MAPPING(y, value, "uniform", &r->d,
+                     TRP_YAML_READ("min", read_min, .required = true),
+                     TRP_YAML_READ("max", read_max, .required = true));
     if (r->d.least > r->d.most)
         trp_yaml_wrong(y, value->mark, "min of uniform is above its max");
 }
 
 TRP_DISTRIBUTION_READER(trp_distribution_read_exponential)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("mean", read_min, .required = true)};
     struct trp_distribution_reader *r = context;
     if (!is_first(y, key, r))
         return;
     r->d.kind = TRP_EXPONENTIAL;
-    trp_yaml_mapping(y, value, "exponential", keys, TRP_YAML_COUNT(keys), &r->d);
+    TRP_YAML_MAPPING(y, value, "exponential", &r->d,
+                     TRP_YAML_READ("mean", read_min, .required = true));
 }
 
 TRP_DISTRIBUTION_READER(trp_distribution_read_lognormal)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("median", read_median),
-        TRP_YAML_READ("mean", read_median),
-        TRP_YAML_READ("sigma", read_sigma, .required = true),
-    };
     struct trp_distribution_reader *r = context;
     if (!is_first(y, key, r))
         return;
     r->d.kind = TRP_LOGNORMAL;
-    if (trp_yaml_mapping(y, value, "lognormal", keys, TRP_YAML_COUNT(keys), &r->d) &&
+    if (TRP_YAML_MAPPING(y, value, "lognormal", &r->d,
+                         TRP_YAML_READ("median", read_median),
+                         TRP_YAML_READ("mean", read_median),
+                         TRP_YAML_READ("sigma", read_sigma, .required = true)) &&
         r->d.most != 1)
         trp_yaml_wrong(y, value->mark, "lognormal takes one of median and mean");
 }
@@ -202,11 +197,10 @@ TRP_DISTRIBUTION_READER(trp_distribution_read_stage)
 void trp_distribution_read(trp_yaml *y, const struct trp_yaml_node *node,
                            const char *what, struct trp_distribution *ret)
 {
-    static const struct trp_yaml_key keys[] = {TRP_DISTRIBUTION_KEYS};
     struct trp_distribution_reader r = {.d = trp_distribution_constant(0)};
     if (node->kind == TRP_YAML_SCALAR)
         trp_sim_time_read(y, node, what, 0, &r.d.least);
-    else if (trp_yaml_mapping(y, node, what, keys, TRP_YAML_COUNT(keys), &r) && !r.kind)
+    else if (TRP_YAML_MAPPING(y, node, what, &r, TRP_DISTRIBUTION_KEYS) && !r.kind)
         trp_yaml_wrong(y, node->mark,
                        "%s says no distribution; write a time, constant, uniform, "
                        "exponential or lognormal",

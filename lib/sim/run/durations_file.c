@@ -37,19 +37,16 @@ static TRP_YAML_READER(read_fail)
 static void read_stage(trp_yaml *y, const struct trp_yaml_node *value, const char *what,
                        struct trp_sim_stage *ret)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_DISTRIBUTION_KEYS,
-        TRP_YAML_READ("events", trp_distribution_read_events),
-        TRP_YAML_READ("stage", trp_distribution_read_stage),
-        TRP_YAML_READ("tasks", read_tasks),
-        TRP_YAML_READ("fail", read_fail),
-    };
     struct trp_sim_stage s = {.of = {.d = trp_distribution_constant(0)}};
     if (value->kind == TRP_YAML_SCALAR) {
         s.has_duration = true; /* or wrong, which is told */
         trp_sim_time_read(y, value, what, 0, &s.of.d.least);
     } else {
-        bool sound = trp_yaml_mapping(y, value, what, keys, TRP_YAML_COUNT(keys), &s);
+        bool sound = TRP_YAML_MAPPING(
+            y, value, what, &s, TRP_DISTRIBUTION_KEYS,
+            TRP_YAML_READ("events", trp_distribution_read_events),
+            TRP_YAML_READ("stage", trp_distribution_read_stage),
+            TRP_YAML_READ("tasks", read_tasks), TRP_YAML_READ("fail", read_fail));
         s.has_duration = s.of.kind || !sound;
         if (s.of.stage && !s.of.events)
             trp_yaml_wrong(y, value->mark, "%s: stage without events", what);
@@ -206,11 +203,6 @@ static trp_sim_durations *new_durations(const char *file, const trp_pipeline *p,
 static int read_durations(trp_sim_durations *d, const trp_pipeline *p, trp_yaml *y,
                           trp_error *err)
 {
-    static const struct trp_yaml_key keys[] = {
-        TRP_YAML_READ("durations", read_version, .required = true),
-        TRP_YAML_READ("default", read_default),
-        TRP_YAML_READ("stages", read_stages),
-    };
     struct reading r = {.d = d, .p = p};
     r.by_name = trp_conf_arena_alloc(&d->arena, p->nstages,
                                      sizeof(const struct trp_pipeline_stage *));
@@ -220,8 +212,11 @@ static int read_durations(trp_sim_durations *d, const trp_pipeline *p, trp_yaml 
         r.by_name[i] = &p->stages[i];
     if (r.by_name)
         qsort(r.by_name, p->nstages, sizeof(*r.by_name), compare_names);
-    if (r.by_name && trp_yaml_mapping(y, trp_yaml_root(y), "a durations file", keys,
-                                      TRP_YAML_COUNT(keys), &r))
+    if (r.by_name &&
+        TRP_YAML_MAPPING(y, trp_yaml_root(y), "a durations file", &r,
+                         TRP_YAML_READ("durations", read_version, .required = true),
+                         TRP_YAML_READ("default", read_default),
+                         TRP_YAML_READ("stages", read_stages)))
         fill_in(y, &r);
     int code = trp_yaml_verdict(y, err);
     trp_yaml_free(y);
