@@ -45,11 +45,11 @@ void trp_event_log_put_lines(struct trp_event_log *l, struct trp_buf *take_b)
         trp_buf_free(take_b);
         return;
     }
-    struct trp_record *r = trp_ring_claim(l->ring);
+    struct trp_event_record *r = trp_event_ring_claim(l->ring);
     r->kind = TRP_RECORD_TEXT;
     r->text.data = (char *)take_b->data;
     r->text.size = take_b->size;
-    trp_ring_publish(l->ring);
+    trp_event_ring_publish(l->ring);
 }
 
 /* A line that only Troupe has: its beginning, and its end. */
@@ -183,7 +183,7 @@ void trp_event_block(trp_event_log *l, const struct trp_event_block *block, int6
     struct trp_event_block in_log = *block;
     struct trp_buf b = {0};
     trp_statistics_at(l->statistics, at);
-    if (trp_ring_crowded(l->ring) || !within_budget(l, at))
+    if (trp_event_ring_crowded(l->ring) || !within_budget(l, at))
         return;
     in_log.executor = executor_in_log(l, block->executor);
     trp_line_block(&b, &in_log);
@@ -499,13 +499,13 @@ static uint32_t called(const struct trp_stage_statistics *s, uint32_t attempt)
     return s->attempt - s->retry + attempt;
 }
 
-static void put_task(struct trp_event_log *l, enum trp_record_kind kind,
+static void put_task(struct trp_event_log *l, enum trp_event_record_kind kind,
                      const struct trp_task_record *task)
 {
-    struct trp_record *r = trp_ring_claim(l->ring);
+    struct trp_event_record *r = trp_event_ring_claim(l->ring);
     r->kind = kind;
     r->task = *task;
-    trp_ring_publish(l->ring);
+    trp_event_ring_publish(l->ring);
 }
 
 void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
@@ -526,7 +526,7 @@ void trp_event_task_started(trp_event_log *l, trp_stage_id stage,
         return;
     if (!gang && (l->tasks == TRP_EVENTS_SUMMARY ||
                   (l->tasks == TRP_EVENTS_AUTO &&
-                   (trp_ring_crowded(l->ring) || !within_budget(l, at))))) {
+                   (trp_event_ring_crowded(l->ring) || !within_budget(l, at))))) {
         begin_summary(l, s, trp_attempt_number(attempt), at);
         return;
     }

@@ -76,7 +76,7 @@ static void write_lines(struct trp_event_log *l)
     trp_buf_clear(&l->lines);
 }
 
-static void format(struct trp_event_log *l, struct trp_record *r)
+static void format(struct trp_event_log *l, struct trp_event_record *r)
 {
     switch (r->kind) {
     case TRP_RECORD_TEXT:
@@ -104,19 +104,20 @@ static void *write_log(void *arg)
     if (l->tasks != TRP_EVENTS_ALL)
         setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), WRITER_NICE);
     for (bool last = false; !last;) {
-        last = trp_ring_closed(l->ring); /* asked first: then all is in the ring */
-        struct trp_record *records;
-        for (uint32_t n; (n = trp_ring_take(l->ring, &records)) > 0;) {
+        last =
+            trp_event_ring_closed(l->ring); /* asked first: then all is in the ring */
+        struct trp_event_record *records;
+        for (uint32_t n; (n = trp_event_ring_take(l->ring, &records)) > 0;) {
             for (uint32_t i = 0; i < n; i++) {
                 format(l, &records[i]);
                 if (l->lines.size >= WRITE_BYTES || l->lines.failed)
                     write_lines(l);
             }
-            trp_ring_give_back(l->ring, n);
+            trp_event_ring_give_back(l->ring, n);
         }
         write_lines(l);
         if (!last)
-            trp_ring_nap(l->ring, NAP_MS);
+            trp_event_ring_nap(l->ring, NAP_MS);
     }
     return NULL;
 }
@@ -135,7 +136,7 @@ static void stop_writer(struct trp_event_log *l)
 {
     if (!l->running)
         return;
-    trp_ring_close(l->ring);
+    trp_event_ring_close(l->ring);
     pthread_join(l->writer, NULL);
     l->running = false;
 }
@@ -155,7 +156,7 @@ static struct trp_event_log *make(const struct trp_event_log_config *c)
     l->user = strdup(c->user ? c->user : "");
     l->history_dir = c->history_dir ? strdup(c->history_dir) : NULL;
     l->statistics = calloc(1, sizeof *l->statistics);
-    l->ring = trp_ring_new();
+    l->ring = trp_event_ring_new();
     if (l->file && l->app_name && l->user && l->statistics && l->ring &&
         (!c->history_dir || l->history_dir))
         return l;
@@ -239,7 +240,7 @@ void trp_event_log_free(trp_event_log *l)
     if (l->statistics)
         trp_statistics_free(l->statistics);
     free(l->statistics);
-    trp_ring_free(l->ring);
+    trp_event_ring_free(l->ring);
     trp_buf_free(&l->lines);
     free(l->file);
     free(l->app_name);

@@ -30,7 +30,7 @@ struct trp_event_log {
     enum trp_events_tasks tasks;
     struct trp_statistics *statistics;
     struct trp_log_host *hosts;
-    trp_ring *ring;
+    trp_event_ring *ring;
     int64_t budget,
         budget_at; /* attempts that may still be written in full, and since when */
 

@@ -19,10 +19,10 @@
 
 /* The consumer is woken early enough to be at work long before the ring is crowded: a
  * burst of launches is then written, not summarised. */
-enum { WAKE = TRP_RING_RECORDS / 8, CROWDED = TRP_RING_RECORDS / 4 * 3 };
+enum { WAKE = TRP_EVENT_RING_RECORDS / 8, CROWDED = TRP_EVENT_RING_RECORDS / 4 * 3 };
 
-struct trp_ring {
-    struct trp_record *records;
+struct trp_event_ring {
+    struct trp_event_record *records;
     pthread_mutex_t lock;
     pthread_cond_t filled, drained;
 
@@ -36,13 +36,13 @@ struct trp_ring {
     atomic_bool napping;
 };
 
-trp_ring *trp_ring_new(void)
+trp_event_ring *trp_event_ring_new(void)
 {
-    trp_ring *r = aligned_alloc(64, sizeof *r);
+    trp_event_ring *r = aligned_alloc(64, sizeof *r);
     if (!r)
         return NULL;
-    *r = (struct trp_ring){0};
-    r->records = calloc(TRP_RING_RECORDS, sizeof *r->records);
+    *r = (struct trp_event_ring){0};
+    r->records = calloc(TRP_EVENT_RING_RECORDS, sizeof *r->records);
     if (!r->records) {
         free(r);
         return NULL;
@@ -57,7 +57,7 @@ trp_ring *trp_ring_new(void)
     return r;
 }
 
-void trp_ring_free(trp_ring *r)
+void trp_event_ring_free(trp_event_ring *r)
 {
     if (!r)
         return;
@@ -68,13 +68,13 @@ void trp_ring_free(trp_ring *r)
     free(r);
 }
 
-static uint64_t in_ring(trp_ring *r)
+static uint64_t in_ring(trp_event_ring *r)
 {
     return atomic_load(&r->head) - atomic_load(&r->tail);
 }
 
 /* The first that finds the consumer napping wakes it; the next need not. */
-static void wake_consumer(trp_ring *r)
+static void wake_consumer(trp_event_ring *r)
 {
     if (!atomic_exchange(&r->napping, false))
         return;
@@ -83,7 +83,7 @@ static void wake_consumer(trp_ring *r)
     pthread_mutex_unlock(&r->lock);
 }
 
-static void wait_for_room(trp_ring *r)
+static void wait_for_room(trp_event_ring *r)
 {
     atomic_store(&r->waiting, true);
     wake_consumer(r);
@@ -95,7 +95,7 @@ static void wait_for_room(trp_ring *r)
 }
 
 /* Whether more than `n` records are in the ring, by the last look if that will do. */
-static bool holds_more_than(trp_ring *r, uint64_t n)
+static bool holds_more_than(trp_event_ring *r, uint64_t n)
 {
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
     if (head - r->seen_tail > n)
@@ -103,45 +103,45 @@ static bool holds_more_than(trp_ring *r, uint64_t n)
     return head - r->seen_tail > n;
 }
 
-bool trp_ring_crowded(trp_ring *r)
+bool trp_event_ring_crowded(trp_event_ring *r)
 {
     return holds_more_than(r, CROWDED);
 }
 
-struct trp_record *trp_ring_claim(trp_ring *r)
+struct trp_event_record *trp_event_ring_claim(trp_event_ring *r)
 {
-    if (holds_more_than(r, TRP_RING_RECORDS - 1))
+    if (holds_more_than(r, TRP_EVENT_RING_RECORDS - 1))
         wait_for_room(r);
     return &r->records[atomic_load_explicit(&r->head, memory_order_relaxed) %
-                       TRP_RING_RECORDS];
+                       TRP_EVENT_RING_RECORDS];
 }
 
-void trp_ring_publish(trp_ring *r)
+void trp_event_ring_publish(trp_event_ring *r)
 {
     atomic_store(&r->head, atomic_load_explicit(&r->head, memory_order_relaxed) + 1);
     if (atomic_load(&r->napping) && holds_more_than(r, WAKE))
         wake_consumer(r);
 }
 
-void trp_ring_close(trp_ring *r)
+void trp_event_ring_close(trp_event_ring *r)
 {
     atomic_store(&r->closed, true);
     wake_consumer(r);
 }
 
-uint32_t trp_ring_take(trp_ring *r, struct trp_record **ret)
+uint32_t trp_event_ring_take(trp_event_ring *r, struct trp_event_record **ret)
 {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
     if (r->seen_head == tail)
         r->seen_head = atomic_load(&r->head);
-    uint64_t n = r->seen_head - tail, at = tail % TRP_RING_RECORDS;
-    if (n > TRP_RING_RECORDS - at)
-        n = TRP_RING_RECORDS - at;
+    uint64_t n = r->seen_head - tail, at = tail % TRP_EVENT_RING_RECORDS;
+    if (n > TRP_EVENT_RING_RECORDS - at)
+        n = TRP_EVENT_RING_RECORDS - at;
     *ret = &r->records[at];
-    return n > TRP_RING_TAKE ? TRP_RING_TAKE : (uint32_t)n;
+    return n > TRP_EVENT_RING_TAKE ? TRP_EVENT_RING_TAKE : (uint32_t)n;
 }
 
-void trp_ring_give_back(trp_ring *r, uint32_t n)
+void trp_event_ring_give_back(trp_event_ring *r, uint32_t n)
 {
     atomic_store(&r->tail, atomic_load_explicit(&r->tail, memory_order_relaxed) + n);
     if (!atomic_load(&r->waiting) || in_ring(r) > CROWDED)
@@ -151,12 +151,12 @@ void trp_ring_give_back(trp_ring *r, uint32_t n)
     pthread_mutex_unlock(&r->lock);
 }
 
-bool trp_ring_closed(trp_ring *r)
+bool trp_event_ring_closed(trp_event_ring *r)
 {
     return atomic_load(&r->closed);
 }
 
-void trp_ring_nap(trp_ring *r, uint32_t ms)
+void trp_event_ring_nap(trp_event_ring *r, uint32_t ms)
 {
     struct timespec until = trp_clock_after(ms * INT64_C(1000000));
 
