@@ -66,26 +66,14 @@ static uint32_t start_of(const struct view *v, uint32_t i)
     return (s < v->skip ? v->skip : s < last ? s : last) - v->skip;
 }
 
-/* How many of the view's partitions end at the node's partition `part` or before. */
-static uint32_t ends_before(const struct view *v, uint32_t part)
+/* Of how many of the view's partitions the i-th after them (0: they themselves) begins
+ * before the node's partition `part`. */
+static uint32_t count_before(const struct view *v, uint32_t i, uint32_t part)
 {
     uint32_t low = 0, high = v->n;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (start_of(v, mid + 1) <= part)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-static uint32_t begins_before(const struct view *v, uint32_t part)
-{
-    uint32_t low = 0, high = v->n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (start_of(v, mid) < part)
+        if (start_of(v, mid + i) < part)
             low = mid + 1;
         else
             high = mid;
@@ -97,7 +85,8 @@ static uint32_t begins_before(const struct view *v, uint32_t part)
 static int push_halves(struct walk *w, const struct view *v)
 {
     const uint32_t cut = v->node->a->partitions;
-    const uint32_t left = begins_before(v, cut), right = ends_before(v, cut);
+    const uint32_t left = count_before(v, 0, cut), /* begin before the cut … */
+        right = count_before(v, 1, cut + 1);       /* … end there or before */
     struct view a = *v, b = *v;
     a.node = v->node->a;
     a.n = left;
