@@ -223,6 +223,16 @@ void trp_chain_job_name(const trp_dataset *d, const struct trp_chain_end *end,
         trp_chain_name(d, end, buf, size);
 }
 
+/* A program has this called for each of its jobs, which may be thousands a second: no
+ * snprintf. */
+static void add(char *buf, size_t size, size_t *at, const char *text)
+{
+    size_t n = strnlen(text, size - 1 - *at);
+    memcpy(buf + *at, text, n);
+    *at += n;
+    buf[*at] = '\0';
+}
+
 void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char *buf,
                     size_t size)
 {
@@ -245,13 +255,19 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
                 d->kind == TRP_NODE_COALESCE ? node_name(d->kind, NULL) : d->step.name;
         all++;
     }
-    size_t at = (size_t)snprintf(
-        buf, size, "%s %s%s",
-        end->kind == TRP_DO_SHUFFLE ? trp_wide_name(end->plan) : end_name(end->kind),
-        node_name(d->kind, d->kind == TRP_NODE_WIDE ? &d->wide.plan : NULL),
-        all > n ? " → …" : "");
-    while (n > 0 && at < size)
-        at += (size_t)snprintf(buf + at, size - at, " → %.24s", names[--n]);
+    size_t at = 0;
+    add(buf, size, &at,
+        end->kind == TRP_DO_SHUFFLE ? trp_wide_name(end->plan) : end_name(end->kind));
+    add(buf, size, &at, " ");
+    add(buf, size, &at,
+        node_name(d->kind, d->kind == TRP_NODE_WIDE ? &d->wide.plan : NULL));
+    if (all > n)
+        add(buf, size, &at, " → …");
+    while (n > 0) {
+        add(buf, size, &at, " → ");
+        size_t room = size - at < 25 ? size - at : 25; /* of a name: 24 bytes at most */
+        add(buf, at + room, &at, names[--n]);
+    }
 }
 
 /* ---- the executor's side ---- */

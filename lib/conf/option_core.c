@@ -198,15 +198,6 @@ void trp_options_profile_defaults(const trp_options *o,
     trp_options_each(o, add_resource, ret);
 }
 
-uint64_t trp_options_task_memory(const trp_options *o,
-                                 const struct trp_resource_profile *p)
-{
-    double fraction = trp_options_number(o, "memory.fraction");
-    int64_t mib = p->offheap_mib > 0 ? p->offheap_mib
-                                     : (int64_t)((double)p->memory_mib * fraction);
-    return ((uint64_t)mib << 20) / (p->slots ? p->slots : 1);
-}
-
 static int add_cap(void *context, const struct trp_option_view *v)
 {
     struct trp_alloc_caps *caps = context;

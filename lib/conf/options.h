@@ -125,10 +125,6 @@ int trp_options_each(const trp_options *o, trp_option_visit visit, void *context
 /* What core takes of them; NULL: the defaults. */
 void trp_options_profile_defaults(const trp_options *o,
                                   struct trp_profile_defaults *ret);
-/* Bytes that a task of the profile may use for what it shuffles: its share of offHeap,
- * or of memory.fraction of memory. */
-uint64_t trp_options_task_memory(const trp_options *o,
-                                 const struct trp_resource_profile *p);
 void trp_options_engine_config(const trp_options *o, struct trp_engine_config *ret);
 /* Has the member a value that the option may have? */
 bool trp_option_member_is_possible(const struct trp_option *t,

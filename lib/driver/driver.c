@@ -352,6 +352,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     d->network_timeout_ns = trp_options_time_ns(d->options, "network.timeout");
     d->heartbeat_ns = trp_options_time_ns(d->options, "executor.heartbeatInterval");
     d->records_ns = records_ns(d->options);
+    d->memory_fraction = trp_options_number(d->options, "memory.fraction");
     d->wall_offset = trp_clock_wall_ns() - trp_clock_ns();
     int rc = d->run_name && d->run_dir && d->baton && d->accumulators && d->shared
                  ? make_parts(d, err)

@@ -197,6 +197,7 @@ struct trp_driver {
     trp_profiles *profiles;
     const trp_options *options;
     int64_t network_timeout_ns, heartbeat_ns;
+    double memory_fraction;
     int64_t records_ns;  /* how often running functions tell what they have read */
     int64_t wall_offset; /* wall - mono, ns */
     int64_t now;         /* mono; read once a turn and a message: calls are not free */

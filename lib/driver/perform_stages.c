@@ -205,7 +205,7 @@ const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage 
     m.task_cpus = (uint32_t)p->task_cpus;
     m.name = s->name;
     m.profile = p->name;
-    m.memory = trp_options_task_memory(d->options, p);
+    m.memory = trp_profile_task_memory(p, d->memory_fraction);
     m.records_ns = d->records_ns;
     s->timeout_ns = m.timeout_ns;
     s->function = m.work == TRP_WORK_FUNCTION;

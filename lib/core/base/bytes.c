@@ -1,7 +1,8 @@
 /*
  * Message bytes.
  *
- * A buffer doubles, so that n bytes cost O(n) however they are put. Every put is one
+ * A buffer doubles, so that n bytes cost O(n) however they are put. It begins with what
+ * most have in the end: a line of the event log, a stage's description. Every put is one
  * reserve and one copy; a failed buffer stays failed until it is freed, so a writer
  * checks once. Only trp_buf_reserve and trp_get_raw touch sizes: everything else is
  * written with them, and so cannot pass an end. Byte order is turned by endian.h,
@@ -11,6 +12,8 @@
 #include "core/base/bytes.h"
 
 #include <stdlib.h>
+
+enum { FIRST = 512 };
 
 void trp_buf_free(struct trp_buf *b)
 {
@@ -33,7 +36,7 @@ bool trp_buf_grow(struct trp_buf *b, size_t n)
     b->failed = true;
     if (n > SIZE_MAX / 4 || b->size > SIZE_MAX / 4)
         return false;
-    size_t capacity = b->capacity < 64 ? 64 : b->capacity;
+    size_t capacity = b->capacity < FIRST ? FIRST : b->capacity;
     while (capacity < b->size + n)
         capacity *= 2;
     uint8_t *data = (uint8_t *)realloc(b->data, capacity);

@@ -258,6 +258,13 @@ static void format_memory(int64_t mib, bool gib, char *buf, size_t size)
         snprintf(buf, size, "%" PRId64 " MiB", mib);
 }
 
+uint64_t trp_profile_task_memory(const struct trp_resource_profile *p, double fraction)
+{
+    int64_t mib = p->offheap_mib > 0 ? p->offheap_mib
+                                     : (int64_t)((double)p->memory_mib * fraction);
+    return ((uint64_t)mib << 20) / (p->slots ? p->slots : 1);
+}
+
 char *trp_memory_format(int64_t mib, char *buf, size_t size)
 {
     format_memory(mib, is_whole_gib(mib), buf, size);

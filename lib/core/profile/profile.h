@@ -89,6 +89,10 @@ struct trp_resource_profile {
     char limiting[TRP_RESOURCE_NAME_MAX]; /* "cpus", a custom resource, or "" */
 };
 
+/* Bytes that a task of the profile may use for what it shuffles: its share of offHeap,
+ * or of `fraction` (memory.fraction) of memory. */
+uint64_t trp_profile_task_memory(const struct trp_resource_profile *p, double fraction);
+
 /* An empty builder. `name` (may be "") is copied; longer names are cut. */
 void trp_profile_builder_init(struct trp_profile_builder *b, const char *name);
 
