@@ -1,7 +1,7 @@
 /*
  * The command line of a subcommand: `--option`, `--option VALUE`, `--option=VALUE`, of
- * one letter `-o VALUE` and `-oVALUE`, in any order with words, up to `--`. A table has its options and what --help says of
- * them.
+ * one letter `-o VALUE` and `-oVALUE`, in any order with words, up to `--`. A table has
+ * its options and what --help says of them.
  *
  *     const struct trp_line trp_line_plan = {"plan", "usage: …", "", table,
  *                                            .take = take};

@@ -1,7 +1,8 @@
 /*
  * A request is a byte, an answer a line: how many ns the log took, a blank, and the
- * document, or {"code","error"} where there is none. The process ends when nobody can ask any more. It leads a group of its own, in which a step's
- * srun is as well: one signal ends both, whatever they are waiting for.
+ * document, or {"code","error"} where there is none. The process ends when nobody can
+ * ask any more. It leads a group of its own, in which a step's srun is as well: one
+ * signal ends both, whatever they are waiting for.
  */
 #include "top_source.h"
 

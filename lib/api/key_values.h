@@ -1,7 +1,7 @@
 /*
  * The values of one key on one side of a cogroup: in memory, or, when they are too many
- * for it, all of them in mapped files (data/mapped_values.h). A function sees the same batch in both
- * cases, with a width or with offsets (batch.h).
+ * for it, all of them in mapped files (data/mapped_values.h). A function sees the same
+ * batch in both cases, with a width or with offsets (batch.h).
  *
  *     struct trp_key_values h = {.held = &writer};
  *     while (…)

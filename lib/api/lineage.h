@@ -3,12 +3,12 @@
  *
  * The engine knows as many datasets as there are stages: one for each side of a wide
  * node, and one for each action, whose parents are the sides that its chain reads. What
- * is narrow is inside of them and none of its business, but for the kept
- * datasets that they are made of (narrow.h): these stand between them, so that tasks go
- * where they are, and what they read is not computed when they are there. A side is told once, and so is a kept
- * dataset: jobs share them. Wide nodes that deal the records of one dataset out in the
- * same way have one side together: of a join in rounds, the half that stays is dealt out
- * once.
+ * is narrow is inside of them and none of its business, but for the kept datasets that
+ * they are made of (narrow.h): these stand between them, so that tasks go where they
+ * are, and what they read is not computed when they are there. A side is told once, and
+ * so is a kept dataset: jobs share them. Wide nodes that deal the records of one
+ * dataset out in the same way have one side together: of a join in rounds, the half
+ * that stays is dealt out once.
  */
 #ifndef TRP_API_LINEAGE_H
 #define TRP_API_LINEAGE_H

@@ -4,10 +4,11 @@
  *
  * Where a value comes from, strongest first: command line (--set KEY=VALUE),
  * environment (TROUPE_OPT_<KEY, dots as _>), pipeline (`options:`), the user's file
- * (option_places.h), site (`options:`), default. Names are Spark's without `spark.`, or our own (contract.md, "Options").
- * Times without a unit are ms; units us ms s m h d. Memory without a unit is MiB.
- * `executor.resource.R.amount`, `executor.resource.R.discoveryScript`,
- * `task.resource.R.amount` and `alloc.max_R` are families: any custom resource R.
+ * (option_places.h), site (`options:`), default. Names are Spark's without `spark.`, or
+ * our own (contract.md, "Options"). Times without a unit are ms; units us ms s m h d.
+ * Memory without a unit is MiB. `executor.resource.R.amount`,
+ * `executor.resource.R.discoveryScript`, `task.resource.R.amount` and `alloc.max_R` are
+ * families: any custom resource R.
  *
  * Options of parts that no run has are in the table: trp_option_missing knows why they
  * do nothing.

@@ -4,8 +4,9 @@
  *
  * Form. One document of mappings, lists and scalars. A key is a scalar and stands once
  * in its mapping. An alias is a copy of what its anchor names, `<<` is done
- * (yaml_alias.h). Refused, each with its place: tags, more than TRP_YAML_DEPTH levels or TRP_YAML_VALUES values,
- * a second document, bytes that are not UTF-8 text, a file above TRP_PIPELINE_FILE_MAX.
+ * (yaml_alias.h). Refused, each with its place: tags, more than TRP_YAML_DEPTH levels
+ * or TRP_YAML_VALUES values, a second document, bytes that are not UTF-8 text, a file
+ * above TRP_PIPELINE_FILE_MAX.
  *
  * Errors. Bad syntax is told at once. Everything else is handed to trp_yaml_wrong,
  * which keeps the first by place in the file, so readers go on after an error and never

@@ -4,8 +4,8 @@
  * On a connection that both sides have proved (comm/handshake.h) the client sends
  * WANTED frames: a u32 count and as many pieces of blocks. The server answers each
  * piece, in this order, by a BLOCK frame and as many bytes of the block, raw, as the
- * frame says. A check (TRP_WANTED_CHECK) is answered without bytes. Frames have tags, the bytes have not: they are parts, with checksums of
- * their own (data/parts.h).
+ * frame says. A check (TRP_WANTED_CHECK) is answered without bytes. Frames have tags,
+ * the bytes have not: they are parts, with checksums of their own (data/parts.h).
  */
 #ifndef TRP_DATA_BLOCK_WIRE_H
 #define TRP_DATA_BLOCK_WIRE_H

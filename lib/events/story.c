@@ -1,11 +1,13 @@
 /*
- * One pass over the log. A stage is known by its name: each start of a run numbers those
- * that it runs from 0, so a number is another stage's there. What was given up or skipped
- * is forgotten when a later start takes the stage up again. What is told while a stage waits is what was told between its
- * submission and its first task, and what names it.
+ * One pass over the log. A stage is known by its name: each start of a run numbers
+ * those that it runs from 0, so a number is another stage's there. What was given up or
+ * skipped is forgotten when a later start takes the stage up again. What is told while
+ * a stage waits is what was told between its submission and its first task, and what
+ * names it.
  *
  * Tries are those of tasks that did not succeed at once: of a task that failed before,
- * in this start or an earlier one, its number is kept until the end, so that the attempt that made it good is told too.
+ * in this start or an earlier one, its number is kept until the end, so that the
+ * attempt that made it good is told too.
  */
 #include "events/story.h"
 

@@ -1,7 +1,7 @@
 /*
  * The rows of the closing summary: one a stage, unless there are many. Then stages
- * whose names differ in the number at their end, at most, are one row, and when that is not enough, the rows with the fewest
- * core-seconds held are one, the rest.
+ * whose names differ in the number at their end, at most, are one row, and when that is
+ * not enough, the rows with the fewest core-seconds held are one, the rest.
  *
  *     struct trp_summary_rows rows;
  *     trp_summary_rows_make(statistics, false, &rows);

@@ -1,6 +1,7 @@
 /*
- * What a function asks the driver (barrier, allGather, commit): the calling thread hangs a request on
- * the executor's list and waits; the loop sends what is unsent and takes the answers.
+ * What a function asks the driver (barrier, allGather, commit): the calling thread
+ * hangs a request on the executor's list and waits; the loop sends what is unsent and
+ * takes the answers.
  *
  * A call ends when its answer came or when its attempt is told to end. A call on the
  * loop's own thread (a short function) waits as well: the standby thread takes over the

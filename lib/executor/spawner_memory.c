@@ -10,8 +10,8 @@
  * the limit is certainly below it and costs one read a process; only above it are the
  * proportional sizes (smaps_rollup, slow for large processes) read, and the largest
  * attempt is killed when those are above, too. Pages of mapped files are left out: the
- * kernel takes them back when memory is short, in a cgroup as well. With a watched parent its own memory
- * counts; when it is the largest, it is the one that is killed.
+ * kernel takes them back when memory is short, in a cgroup as well. With a watched
+ * parent its own memory counts; when it is the largest, it is the one that is killed.
  *
  * Functions share a process. When that dies for memory, the one to blame is the thread
  * with the most minor faults (pages touched) since its task began, as last seen.

@@ -4,10 +4,10 @@
  * (chain checks) and 14.
  *
  * Words. A *dataset* has partitions and parents. A *narrow* parent is computed in the
- * same task (partition i from partition i, or from a run of partitions), a *shuffle* parent in a stage of its own,
- * whose outputs every partition reads. The *chain* of a dataset is everything reached
- * over narrow parents: one stage computes it. Datasets are added parents first, so ids
- * grow from parents to children, and are never changed.
+ * same task (partition i from partition i, or from a run of partitions), a *shuffle*
+ * parent in a stage of its own, whose outputs every partition reads. The *chain* of a
+ * dataset is everything reached over narrow parents: one stage computes it. Datasets
+ * are added parents first, so ids grow from parents to children, and are never changed.
  *
  * Every walk keeps a stack of its own: a chain of 100,000 datasets is no deeper for the
  * C stack than one of 2. Work memory belongs to the graph and is used again.

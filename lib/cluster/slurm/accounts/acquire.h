@@ -6,10 +6,10 @@
  * asked for *now*: all of it at once; when Slurm is too busy half as many, and so on
  * down to one. What cannot be had now is *queued*, in one job; in a few small ones
  * where a job cannot give nodes back before its end. When all is queued, what comes to
- * wait next is gathered for a second, and longer while this happens again soon: executors
- * that fail to start, one by one, would each ask for a job that is cancelled a moment
- * later. What is refused for another reason is asked for again, later and later. When what is queued
- * is more than what waits, the rest is cancelled.
+ * wait next is gathered for a second, and longer while this happens again soon:
+ * executors that fail to start, one by one, would each ask for a job that is cancelled
+ * a moment later. What is refused for another reason is asked for again, later and
+ * later. When what is queued is more than what waits, the rest is cancelled.
  *
  * While executors are going away whose room would do, that is waited for, HOLD at most:
  * between stages the same nodes are cut anew. Room that would not do goes back to
