@@ -259,13 +259,17 @@ static void tell_end(const struct pipeline_run *run, bool failed, const trp_erro
         say(run->spec, err->text);
 }
 
-static void say_nothing_left(const struct trp_run_spec *spec)
+static void say_nothing_left(const struct pipeline_run *run)
 {
     char line[160] = "nothing is left to do: every stage is done";
-    if (spec->until)
+    if (run->spec->until)
         snprintf(line, sizeof line,
-                 "nothing is left to do: every stage up to %.64s is done", spec->until);
-    say(spec, line);
+                 "nothing is left to do: every stage up to %.64s is done",
+                 run->spec->until);
+    else if (!run->s.pipeline->nstages)
+        snprintf(line, sizeof line,
+                 "nothing is to do: every stage is left out by its when");
+    say(run->spec, line);
 }
 
 static int drive(struct pipeline_run *run)
@@ -278,7 +282,7 @@ static int drive(struct pipeline_run *run)
         return trp_error_exit_status(r);
     tell_choices(run);
     if (trp_command_job_spec(run->job)->nstages == 0)
-        say_nothing_left(run->spec);
+        say_nothing_left(run);
     r = run_job(run, driver, &err);
     trp_driver_end_attempts(driver); /* one may have succeeded before it was killed */
     trp_command_job_ended(run->job);

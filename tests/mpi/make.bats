@@ -112,6 +112,9 @@ planned() {
     [[ "$output" == *"nothing is left to do: every stage is done"* ]]
     run -0 troupe run --local=2 --resume last --until a
     [[ "$output" == *"nothing is left to do: every stage up to a is done"* ]]
+    printf 'troupe: 1\nparams: {q: no}\nstages: [{name: a, when: "${q}", run: x}]\n' >p.yaml
+    run -0 troupe run --local=2 p.yaml
+    [[ "$output" == *"nothing is to do: every stage is left out by its when"* ]]
 }
 
 @test "always: the stage runs at every resume, and what comes after it" {
