@@ -186,7 +186,14 @@ static void unknown_name(struct values *v, const char *text, const char *name)
     if (!is_wrong(v, text, &at))
         return;
     for (uint32_t i = 0; i < v->nparams; i++) {
-        if (v->params[i].place >= v->above)
+        bool below = v->params[i].place >= v->above;
+        if (below && strcmp(v->params[i].name, name) == 0) {
+            trp_yaml_wrong(v->y, at,
+                           "${%s}: a param can be made only of those above it",
+                           trp_show(name).text);
+            return;
+        }
+        if (below)
             continue;
         trp_nearest_try(&near, v->params[i].name);
         trp_name_list_add(&all, trp_show(v->params[i].name).text);

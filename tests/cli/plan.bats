@@ -391,6 +391,8 @@ one_stage() {
     check 2 '^troupe: p.yaml:3:24: .{typo} stands for nothing' troupe plan p.yaml
     one_stage 'cwd: "${typo}", run: x'
     check 2 '^troupe: p.yaml:3:20: .{typo} stands for nothing' troupe plan p.yaml
+    printf 'troupe: 1\nparams: {b: "x${n}", n: 1}\nstages:\n  - {name: a, run: x}\n' >p.yaml
+    check 2 '^troupe: p.yaml:2:15: .{n}: a param can be made only of those above it$' troupe plan p.yaml
     printf 'troupe: 1\nparams: {n: 1}\nstages:\n  - {name: a, tasks: "${n}", run: x}\n' >p.yaml
     check 2 'tasks is -1; write a whole number' troupe plan --param n=-1 p.yaml
     check 0 '^a +default +3 ' troupe plan --param n=3 p.yaml
