@@ -3,8 +3,8 @@
  * one letter `-o VALUE` and `-oVALUE`, in any order with words, up to `--`. A table has
  * its options and what --help says of them.
  *
- *     const struct trp_line trp_line_plan = {"plan", "usage: …", "", table,
- *                                            .take = take};
+ *     const struct trp_line trp_line_plan = {
+ *         "plan", "usage: …", "", .table = TRP_ARGS(TRP_ARGS_JSON(&json)), .take = take};
  *     int code = trp_args_read(&trp_line_plan, argc, argv, &err);
  */
 #ifndef TRP_LAUNCHER_ARGS_H
@@ -35,6 +35,9 @@ struct trp_arg {
 #define TRP_ARGS_TEXT(name, to, value, help) {name, TRP_ARG_VALUE, TRP_ARG_TAKEN, value, help, to}
 #define TRP_ARGS_LINES(text) {NULL, TRP_ARG_FLAG, 0, NULL, text, NULL}
 #define TRP_ARGS_END {NULL, TRP_ARG_FLAG, 0, NULL, NULL, NULL}
+/* A table of them, with its end. */
+#define TRP_ARGS(...) (const struct trp_arg[]){__VA_ARGS__, TRP_ARGS_END}
+#define TRP_ARGS_NONE (const struct trp_arg[]){TRP_ARGS_END}
 /* Options that several have. */
 #define TRP_ARGS_JSON(to) TRP_ARGS_FLAG("json", to, "one JSON document")
 #define TRP_ARGS_RUNS_HELP "where runs' folders are (TROUPE_RUNS; default: troupe-runs)"

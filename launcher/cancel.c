@@ -124,19 +124,14 @@ static struct {
     bool hard;
 } call;
 
-static const struct trp_arg table[] = {
-    TRP_ARGS_FLAG("now", &call.hard, "kill what runs, at once"),
-    TRP_ARGS_RUNS(&call.runs),
-    TRP_ARGS_END,
-};
-
 const struct trp_line trp_line_cancel = {
     "cancel",
     "usage: troupe cancel [options] RUN\n\n"
     "RUN is a name that troupe ls shows, or `last`. Running tasks may finish within\n"
     "the run's grace time. Waits until the run has ended.\n\n",
     "",
-    table,
+    .table = TRP_ARGS(TRP_ARGS_FLAG("now", &call.hard, "kill what runs, at once"),
+                      TRP_ARGS_RUNS(&call.runs)),
     .words = {&call.run},
     .please = "one RUN, please"};
 

@@ -190,13 +190,6 @@ static struct {
     bool json, verbose;
 } call;
 
-static const struct trp_arg table[] = {
-    TRP_SETTINGS_SITE,
-    TRP_ARGS_FLAG("verbose", &call.verbose, "a line for what is fine, too"),
-    TRP_ARGS_JSON(&call.json),
-    TRP_ARGS_END,
-};
-
 static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
@@ -211,7 +204,11 @@ const struct trp_line trp_line_check = {
     "to do.\n\n",
     "\nExit status: 0 no errors, 1 errors, 2 wrong call or site file, 4 Slurm does\n"
     "not answer.\n",
-    table, .take = on_argument};
+    .table = TRP_ARGS(
+        TRP_SETTINGS_SITE,
+        TRP_ARGS_FLAG("verbose", &call.verbose, "a line for what is fine, too"),
+        TRP_ARGS_JSON(&call.json)),
+    .take = on_argument};
 
 int trp_launcher_check(void)
 {

@@ -86,8 +86,6 @@ static struct {
     int n;
 } call;
 
-static const struct trp_arg table[] = {TRP_ARGS_END};
-
 static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     if (what == TRP_ARG_REST) {
@@ -109,7 +107,7 @@ const struct trp_line trp_line_completion = {
     "  bash   source <(troupe completion bash)     also into ~/.bashrc\n"
     "  zsh    source <(troupe completion zsh)      also into ~/.zshrc\n"
     "  fish   troupe completion fish | source      also into config.fish\n",
-    "", table, .take = on_argument};
+    "", .table = TRP_ARGS_NONE, .take = on_argument};
 
 int trp_launcher_completion(void)
 {

@@ -144,15 +144,6 @@ static struct {
     struct listing list;
 } call;
 
-static const struct trp_arg table[] = {
-    TRP_ARGS_JSON(&call.list.json),
-    TRP_ARGS_TEXT("pipeline", &call.q.pipeline, "FILE",
-                  "with the options of a pipeline file"),
-    TRP_SETTINGS_SITE,
-    TRP_SETTINGS_SET,
-    TRP_ARGS_END,
-};
-
 static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
@@ -168,7 +159,11 @@ static int on_argument(struct trp_args *a, int what, const char *value, trp_erro
 
 const struct trp_line trp_line_config = {
     "config", "usage: troupe config [options] [KEY]\n\n",
-    "\nAlso read: TROUPE_OPT_<KEY, dots as _>, the site file.\n", table,
+    "\nAlso read: TROUPE_OPT_<KEY, dots as _>, the site file.\n",
+    .table = TRP_ARGS(TRP_ARGS_JSON(&call.list.json),
+                      TRP_ARGS_TEXT("pipeline", &call.q.pipeline, "FILE",
+                                    "with the options of a pipeline file"),
+                      TRP_SETTINGS_SITE, TRP_SETTINGS_SET),
     .take = on_argument};
 
 int trp_launcher_config(void)

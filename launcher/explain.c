@@ -452,13 +452,6 @@ static void explain_resume(const struct trp_asking *a)
         trp_run_again(&resume, call.stage, call.all);
 }
 
-static const struct trp_arg table[] = {
-    TRP_ARGS_FLAG("all", &call.all, "all stages, all attempts"),
-    TRP_ARGS_JSON(&call.json),
-    TRP_ARGS_RUNS(&call.runs),
-    TRP_ARGS_END,
-};
-
 const struct trp_line trp_line_explain = {
     "explain",
     "usage: troupe explain [options] RUN [STAGE]\n\n"
@@ -467,7 +460,8 @@ const struct trp_line trp_line_explain = {
     "again or skipped. Of a run that has failed: what --resume would run again,\n"
     "but for --json. Without STAGE all stages with something to explain.\n\n",
     "",
-    table,
+    .table = TRP_ARGS(TRP_ARGS_FLAG("all", &call.all, "all stages, all attempts"),
+                      TRP_ARGS_JSON(&call.json), TRP_ARGS_RUNS(&call.runs)),
     .words = {&call.run, &call.stage},
     .please = "RUN and at most one STAGE, please"
 };

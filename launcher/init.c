@@ -60,8 +60,6 @@ static const char pipeline[] =
 
 static const char *folder;
 
-static const struct trp_arg table[] = {TRP_ARGS_END};
-
 static int write_pipeline(trp_error *err)
 {
     char file[4096];
@@ -100,7 +98,7 @@ const struct trp_line trp_line_init = {
     "Writes a first pipeline, pipeline.yaml, into FOLDER (here without one),\n"
     "which is made when it is missing.\n",
     "\nExit status: 0; 2 it is there already, or FOLDER cannot be made.\n",
-    table,
+    .table = TRP_ARGS_NONE,
     .words = {&folder},
     .please = "one FOLDER, please"};
 

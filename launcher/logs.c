@@ -241,21 +241,17 @@ static int show(struct showing *s, trp_error *err)
     return r;
 }
 
-static const struct trp_arg table[] = {
-    TRP_ARGS_FLAG("failed", &call.failed, "only of attempts that failed"),
-    TRP_ARGS_FLAG("follow", &call.follow,
-                  "go on with what comes, until the run has ended"),
-    TRP_ARGS_RUNS(&call.runs),
-    TRP_ARGS_END,
-};
-
 const struct trp_line trp_line_logs = {
     "logs",
     "usage: troupe logs [options] RUN [STAGE [TASK[.ATTEMPT]]]\n\n"
     "Prints what tasks printed. TASK is a number; .sN behind it is an attempt of the\n"
     "stage, .ATTEMPT one of the task, .RANK behind that a rank of a gang.\n\n",
     "",
-    table,
+    .table =
+        TRP_ARGS(TRP_ARGS_FLAG("failed", &call.failed, "only of attempts that failed"),
+                 TRP_ARGS_FLAG("follow", &call.follow,
+                               "go on with what comes, until the run has ended"),
+                 TRP_ARGS_RUNS(&call.runs)),
     .words = {&call.run, &call.stage, &call.task},
     .please = "RUN, STAGE and TASK, please, no more"
 };

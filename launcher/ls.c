@@ -89,11 +89,9 @@ static struct {
     bool json;
 } call;
 
-static const struct trp_arg table[] = {TRP_ARGS_JSON(&call.json),
-                                       TRP_ARGS_RUNS(&call.runs), TRP_ARGS_END};
-
 const struct trp_line trp_line_ls = {
-    "ls", "usage: troupe ls [options]\n\nLists runs, newest first.\n\n", "", table,
+    "ls", "usage: troupe ls [options]\n\nLists runs, newest first.\n\n", "",
+    .table = TRP_ARGS(TRP_ARGS_JSON(&call.json), TRP_ARGS_RUNS(&call.runs)),
     .words = {NULL}};
 
 int trp_launcher_ls(void)

@@ -273,17 +273,6 @@ static void release(struct report *r)
 static struct report called;
 static struct report other; /* `run` NULL: there is one only */
 
-static const struct trp_arg table[] = {
-    TRP_ARGS_FLAG("sacct", &called.sacct,
-                  "what Slurm's accounting has of its steps beside our figures"),
-    TRP_ARGS_FLAG("all", &called.all, "a row a stage, however many there are"),
-    TRP_ARGS_JSON(&called.json),
-    TRP_ARGS_TEXT("o", &called.page, "FILE",
-                  "write a page for a browser; FILE ends in .html, - is stdout"),
-    TRP_ARGS_RUNS(&called.dir),
-    TRP_ARGS_END,
-};
-
 const struct trp_line trp_line_report = {
     "report",
     "usage: troupe report [options] [RUN|EVENTS [RUN|EVENTS]]\n\n"
@@ -292,7 +281,14 @@ const struct trp_line trp_line_report = {
     "either it is the newest run of this folder. Two are compared, stage by stage.\n\n",
     "\nExit status: 0; 2 wrong call, no event log, or --sacct of a run without Slurm;\n"
     "4 Slurm has no accounting, sacct failed, or it does not have all steps (yet).\n",
-    table,
+    .table = TRP_ARGS(
+        TRP_ARGS_FLAG("sacct", &called.sacct,
+                      "what Slurm's accounting has of its steps beside our figures"),
+        TRP_ARGS_FLAG("all", &called.all, "a row a stage, however many there are"),
+        TRP_ARGS_JSON(&called.json),
+        TRP_ARGS_TEXT("o", &called.page, "FILE",
+                      "write a page for a browser; FILE ends in .html, - is stdout"),
+        TRP_ARGS_RUNS(&called.dir)),
     .words = {&called.run, &other.run},
     .please = "one RUN or EVENTS, or two to compare, please"
 };

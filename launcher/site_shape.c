@@ -112,18 +112,6 @@ static struct {
     bool json, all;
 } call;
 
-static const struct trp_arg table[] = {
-    TRP_ARGS_FLAG("all", &call.all,
-                  "all profiles, as cli_filter.lua and the SPANK plugin read\nthem"),
-    TRP_ARGS_TEXT("output", &call.output, "FILE",
-                  "put them into FILE, which stays as it was when the site\n"
-                  "file has an error"),
-    TRP_ARGS_JSON(&call.json),
-    TRP_SETTINGS_SITE,
-    TRP_SETTINGS_SET,
-    TRP_ARGS_END,
-};
-
 static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
@@ -143,7 +131,15 @@ const struct trp_line trp_line_site_shape = {
     "line as KEY=VALUE.\n\n",
     "\nExit status: 0; 2 wrong call or file, unknown name; 3 when the site does not\n"
     "allow it.\n",
-    table, .take = on_argument};
+    .table = TRP_ARGS(
+        TRP_ARGS_FLAG(
+            "all", &call.all,
+            "all profiles, as cli_filter.lua and the SPANK plugin read\nthem"),
+        TRP_ARGS_TEXT("output", &call.output, "FILE",
+                      "put them into FILE, which stays as it was when the site\n"
+                      "file has an error"),
+        TRP_ARGS_JSON(&call.json), TRP_SETTINGS_SITE, TRP_SETTINGS_SET),
+    .take = on_argument};
 
 int trp_launcher_site_shape(void)
 {

@@ -209,13 +209,6 @@ static int print(const json_t *document, trp_error *err)
 
 /* ---- the call ---- */
 
-static const struct trp_arg table[] = {
-    TRP_ARGS_FLAG("all", &call.all, "each stage in a line of its own"),
-    TRP_ARGS_JSON(&call.json),
-    TRP_ARGS_RUNS(&call.runs),
-    TRP_ARGS_END,
-};
-
 const struct trp_line trp_line_status = {
     "status",
     "usage: troupe status [options] [RUN]\n\n"
@@ -224,7 +217,9 @@ const struct trp_line trp_line_status = {
     "the newest run of this folder. A run on this host answers itself; of another\n"
     "one its event log is read. troupe top shows it live.\n\n",
     "",
-    table,
+    .table =
+        TRP_ARGS(TRP_ARGS_FLAG("all", &call.all, "each stage in a line of its own"),
+                 TRP_ARGS_JSON(&call.json), TRP_ARGS_RUNS(&call.runs)),
     .words = {&call.run},
     .please = "one RUN, please"};
 

@@ -342,16 +342,6 @@ static int print_stream(struct trp_asking *a, trp_error *err)
 
 /* ---- the call ---- */
 
-static const struct trp_arg table[] = {
-    TRP_ARGS_FLAG("all", &call.all, "each stage in a line of its own (key g)"),
-    TRP_ARGS_TEXT("interval", &call.interval, "TIME",
-                  "from one look to the next: 1s (default), 500ms, 5"),
-    TRP_ARGS_FLAG("json", &call.json,
-                  "a JSON document a line at each look, to the run's end"),
-    TRP_ARGS_RUNS(&call.runs),
-    TRP_ARGS_END,
-};
-
 static int read_interval(trp_error *err)
 {
     trp_error why;
@@ -376,7 +366,13 @@ const struct trp_line trp_line_top = {
     "run of this folder.\n"
     "q quits, ? shows the other keys. troupe status shows the same once.\n\n",
     "",
-    table,
+    .table = TRP_ARGS(
+        TRP_ARGS_FLAG("all", &call.all, "each stage in a line of its own (key g)"),
+        TRP_ARGS_TEXT("interval", &call.interval, "TIME",
+                      "from one look to the next: 1s (default), 500ms, 5"),
+        TRP_ARGS_FLAG("json", &call.json,
+                      "a JSON document a line at each look, to the run's end"),
+        TRP_ARGS_RUNS(&call.runs)),
     .words = {&call.run},
     .please = "one RUN, please"};
 

@@ -16,23 +16,19 @@ static struct {
     bool json, mpi;
 } call;
 
-static const struct trp_arg table[] = {
-    TRP_ARGS_JSON(&call.json),
-    TRP_SETTINGS_SITE,
-    TRP_SETTINGS_LOCAL,
-    TRP_ARGS_FLAG("mpi", &call.mpi,
-                  "the MPIs that are here instead, and what works with each"),
-    TRP_ARGS_END,
-};
-
 static int on_argument(struct trp_args *a, int what, const char *value, trp_error *err)
 {
     (void)a;
     return trp_settings_take(&call.q, what, value, err);
 }
 
-const struct trp_line trp_line_topo = {"topo", "usage: troupe topo [options]\n\n", "",
-                                       table, .take = on_argument};
+const struct trp_line trp_line_topo = {
+    "topo", "usage: troupe topo [options]\n\n", "",
+    .table = TRP_ARGS(
+        TRP_ARGS_JSON(&call.json), TRP_SETTINGS_SITE, TRP_SETTINGS_LOCAL,
+        TRP_ARGS_FLAG("mpi", &call.mpi,
+                      "the MPIs that are here instead, and what works with each")),
+    .take = on_argument};
 
 /* With the racks of the site file. */
 static int print_tree(const struct trp_topology *t, const trp_site *site, bool json,
