@@ -412,6 +412,36 @@ static void a_stage_excluded_everywhere_gets_another_executor(void)
     world_free(&w);
 }
 
+/* It may have to wait for a launch there, since its host is none that is preferred. */
+static void a_stage_excluded_everywhere_gets_one_executor_more(void)
+{
+    static const uint32_t first[] = {0, 1, 2};
+    static const struct trp_place at_h0[] = {
+        {"h0", TRP_NONE},
+        {"h0", TRP_NONE}
+    };
+    struct trp_engine_config c = world_config(20);
+    struct trp_stage_spec s = {.name = "a"};
+    struct world w;
+    c.exclusion.enabled = true;
+    world_begin(&w, &c, 2);
+    world_submit(&w, &s, 1);
+    struct trp_event ev = {
+        .kind = TRP_EVENT_STAGE_TASKS,
+        .tasks = {.ntasks = 2, .prefer = {.first = first, .places = at_h0}}
+    };
+    world_step(&w, &ev);
+    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
+              1, SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    world_time(&w, w.now + 4 * SECOND);
+    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.live->len, ==, 2);
+    world_run_out(&w, SECOND);
+    world_free(&w);
+}
+
 static void dataset(struct world *w, const char *name,
                     const struct trp_dataset_parent *parent)
 {
@@ -668,6 +698,7 @@ int main(int argc, char **argv)
     ADD(queue_ahead_leaves_cached_partitions_where_they_are);
     ADD(what_is_cleaned_up_keeps_nothing);
     ADD(a_stage_excluded_everywhere_gets_another_executor);
+    ADD(a_stage_excluded_everywhere_gets_one_executor_more);
     ADD(of_idle_ones_of_another_profile_the_oldest_serve);
     ADD(the_oldest_stay_for_a_narrower_stage);
     return g_test_run();

@@ -53,13 +53,17 @@ static uint64_t wanted_by_bounded(const struct trp_task_set *s, uint32_t slots,
 }
 
 /* Sets of which every executor is excluded for some task: each needs one more than
- * there are. */
-static uint32_t stuck_sets(const struct trp_engine *e, const struct trp_class *c)
+ * there are. Where one has come meanwhile, and nothing was launched there yet, those
+ * that are there are needed: no more, no less. */
+static uint64_t wanted_by_stuck(const struct trp_engine *e, const struct trp_class *c,
+                                uint32_t slots)
 {
-    uint32_t n = 0;
-    for (const struct trp_task_set *s = e->stuck; s; s = s->stuck_next)
-        n += s->class == c;
-    return n;
+    uint32_t listed = 0, stuck = 0;
+    for (const struct trp_task_set *s = e->stuck; s; s = s->stuck_next) {
+        listed += s->class == c;
+        stuck += s->class == c && trp_exclusion_is_stuck(e, s);
+    }
+    return listed ? c->live + divide_up(stuck, slots) : 0;
 }
 
 /* Tasks that a stage will run when it runs again. */
@@ -126,8 +130,7 @@ static uint64_t for_tasks(const struct trp_engine *e, const struct trp_class *c,
         open -= waiting;
     }
     want = with_retries(e, c, slots, want + divide_up(open, slots));
-    uint64_t more = e->stuck ? divide_up(stuck_sets(e, c), slots) : 0;
-    return more ? larger(want, c->live + more) : want;
+    return larger(want, wanted_by_stuck(e, c, slots));
 }
 
 /* Executors that can run none of the copies that wait are not needed for them: what of

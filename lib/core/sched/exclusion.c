@@ -246,6 +246,13 @@ static bool is_stuck(const struct trp_engine *e, const struct trp_task_set *s,
     return any;
 }
 
+bool trp_exclusion_is_stuck(const struct trp_engine *e, const struct trp_task_set *s)
+{
+    struct trp_executor *idle;
+    uint32_t task = trp_exclusion_next(s);
+    return task != TRP_NONE && is_stuck(e, s, task, &idle);
+}
+
 TRP_RARE void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_set *s,
                                         const struct trp_executor *x)
 {

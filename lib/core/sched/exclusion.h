@@ -22,6 +22,9 @@ uint32_t trp_exclusion_next(const struct trp_task_set *s);
  * executor of its class that was offered, looked at first; or NULL. */
 void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_set *s,
                                const struct trp_executor *x);
+/* Can its next task run nowhere, as things are? One that came meanwhile may have to
+ * wait for a launch there. O(executors). */
+bool trp_exclusion_is_stuck(const struct trp_engine *e, const struct trp_task_set *s);
 /* Something was launched: nobody is stuck. */
 void trp_exclusion_none_stuck(struct trp_engine *e);
 void trp_exclusion_not_stuck(struct trp_engine *e, struct trp_task_set *s);
