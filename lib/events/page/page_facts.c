@@ -398,22 +398,18 @@ static int on_executor_removed(void *context, const struct trp_log_event *e)
     return 0;
 }
 
-static int on_executor_asked(void *context, const struct trp_log_event *e)
+/* It is asked for, or not wanted any more. */
+static int on_executor_wanted(void *context, const struct trp_log_event *e)
 {
     struct trp_page_executor *x = executor(context, e);
     if (!x)
         return TRP_ENOMEM;
-    x->asked = trp_ms(e->at);
-    x->profile = profile_place(context, e);
-    return 0;
-}
-
-static int on_executor_dropped(void *context, const struct trp_log_event *e)
-{
-    struct trp_page_executor *x = executor(context, e);
-    if (!x)
-        return TRP_ENOMEM;
-    x->gone = trp_ms(e->at);
+    if (e->kind == TRP_LOG_EXECUTOR_ASKED) {
+        x->asked = trp_ms(e->at);
+        x->profile = profile_place(context, e);
+    } else {
+        x->gone = trp_ms(e->at);
+    }
     return 0;
 }
 
@@ -429,36 +425,26 @@ static struct trp_page_job *job(struct trp_page_facts *f, const struct trp_log_e
     return &f->jobs[f->njobs++];
 }
 
-static int on_slurm_queued(void *context, const struct trp_log_event *e)
-{
-    struct trp_page_job *j = job(context, e);
-    if (!j)
-        return TRP_ENOMEM;
-    j->additional = true;
-    j->profile = profile_place(context, e);
-    j->queued = trp_ms(e->at);
-    j->asked = trp_page_note(context, e->submitted);
-    return 0;
-}
-
+/* It is queued, has begun, or has ended. */
 static int on_slurm_job(void *context, const struct trp_log_event *e)
 {
     struct trp_page_job *j = job(context, e);
     if (!j)
         return TRP_ENOMEM;
-    j->additional = e->additional;
+    if (e->kind == TRP_LOG_SLURM_ENDED) {
+        j->end = j->end ? j->end : trp_page_note(context, e->ended);
+        return 0;
+    }
     j->asked = trp_page_note(context, e->submitted);
-    j->at = trp_page_note(context, e->started);
-    j->at = j->at ? j->at : trp_ms(e->at);
-    return 0;
-}
-
-static int on_slurm_ended(void *context, const struct trp_log_event *e)
-{
-    struct trp_page_job *j = job(context, e);
-    if (!j)
-        return TRP_ENOMEM;
-    j->end = j->end ? j->end : trp_page_note(context, e->ended);
+    if (e->kind == TRP_LOG_SLURM_QUEUED) {
+        j->additional = true;
+        j->profile = profile_place(context, e);
+        j->queued = trp_ms(e->at);
+    } else {
+        j->additional = e->additional;
+        j->at = trp_page_note(context, e->started);
+        j->at = j->at ? j->at : trp_ms(e->at);
+    }
     return 0;
 }
 
@@ -532,16 +518,16 @@ struct trp_log_reader trp_page_facts_reader(struct trp_page_facts *ret)
         [TRP_LOG_EXECUTOR] = on_executor_added,
         [TRP_LOG_EXECUTOR_END] = on_executor_removed,
         [TRP_LOG_EXECUTOR_RELABELLED] = on_executor_relabelled,
-        [TRP_LOG_EXECUTOR_ASKED] = on_executor_asked,
-        [TRP_LOG_EXECUTOR_DROPPED] = on_executor_dropped,
+        [TRP_LOG_EXECUTOR_ASKED] = on_executor_wanted,
+        [TRP_LOG_EXECUTOR_DROPPED] = on_executor_wanted,
         [TRP_LOG_TASK] = trp_page_on_task_start,
         [TRP_LOG_TASK_END] = trp_page_on_task_end,
         [TRP_LOG_TASK_SKIPPED] = on_task_skipped,
         [TRP_LOG_SUMMARY_BEGIN] = trp_page_on_summary_begin,
         [TRP_LOG_SUMMARY] = trp_page_on_summary,
         [TRP_LOG_SLURM_JOB] = on_slurm_job,
-        [TRP_LOG_SLURM_QUEUED] = on_slurm_queued,
-        [TRP_LOG_SLURM_ENDED] = on_slurm_ended,
+        [TRP_LOG_SLURM_QUEUED] = on_slurm_job,
+        [TRP_LOG_SLURM_ENDED] = on_slurm_job,
         [TRP_LOG_SLURM_STEP] = on_slurm_step,
         [TRP_LOG_STAGE_WAITS] = on_stage_waits,
         [TRP_LOG_MESSAGE] = on_message,
