@@ -6,9 +6,11 @@
  *
  * It gives way: idle executors that were requested before the other one waited go, with
  * the requests for the rest, so that all are asked for anew, behind the other. Where
- * room has been found for an executor though the other waited before it, the other does
- * not need that room; so nobody gives way to the same one twice. Whether a gang waits or
- * runs is not known: it may be given way to in vain, once.
+ * room has been found for an executor though the other waited before it, the other did
+ * not want that room, and mostly does not now (it may: by now an additional job could be
+ * had for it). So such a one goes only after dynamicAllocation.executorIdleTimeout, and
+ * not for a gang: whether that waits or runs is not known, it may be given way to in
+ * vain, once.
  *
  * Requests that may have an additional job stay: it may be in the queue already.
  */
@@ -68,14 +70,24 @@ static void withdraw(struct trp_engine *e, const struct trp_class *c)
     }
 }
 
-/* Has it been idle for a while, and the request waited? */
-static bool is_due(struct trp_engine *e, const struct trp_executor *x, int64_t asked)
+/* Has it been idle for so long, and the request waited? */
+static bool is_due(struct trp_engine *e, const struct trp_executor *x, int64_t asked,
+                   int64_t so_long)
 {
     int64_t since = x->idle.since > asked ? x->idle.since : asked;
-    int64_t due = trp_time_after(since, e->config.backlog_timeout_ns);
+    int64_t due = trp_time_after(since, so_long);
     if (e->now < due && due < e->retry_due)
         e->retry_due = due;
     return e->now >= due;
+}
+
+/* Does a request of another class wait before this one? */
+static bool others_wait(const struct trp_engine *e, const struct trp_executor *first)
+{
+    for (uint32_t i = 0; i < first->id.n; i++)
+        if (waits(e->executors[i]) && e->executors[i]->class != first->class)
+            return true;
+    return false;
 }
 
 /* Executors are numbered as they are requested: behind `first` nobody is of interest. */
@@ -83,12 +95,17 @@ static void look_at(struct trp_engine *e, const struct trp_class *c)
 {
     const struct trp_executor *first = first_waiting(e, c);
     const int64_t gang = first ? last_gang(e, first) : INT64_MIN;
+    const bool before = first && others_wait(e, first);
     bool between = false, any = false;
     for (uint32_t i = first ? first->id.n : 0; i-- > 0;) {
         struct trp_executor *x = e->executors[i];
         between |= waits(x) && x->class != c->profile.n;
-        if (!x || x->class != c->profile.n || !trp_executor_is_idle(x) ||
-            !(between || gang >= x->asked_ns) || !is_due(e, x, first->asked_ns))
+        if (!x || x->class != c->profile.n || !trp_executor_is_idle(x))
+            continue;
+        bool soon = between || gang >= x->asked_ns;
+        if (!(soon || before) ||
+            !is_due(e, x, first->asked_ns,
+                    soon ? e->config.backlog_timeout_ns : e->config.idle_timeout_ns))
             continue;
         trp_wanted_release(e, x);
         any = true;
