@@ -26,7 +26,8 @@ teardown() {
 
 # run_in NAME OPTION…: a run in a folder NAME, with an additional job that has no time limit; its
 # stage goes on until there is a file "go". The next stage of "never" needs more
-# executors at once than there may be, as is known when its files are there.
+# executors at once than there may be, as is known when its files are there. That of "full" has
+# more to tell than fits into what its files have left of their pages.
 run_in() {
     [ "$1" != full ] || { mkdir "$small/full" && ln -s "$small/full" full; }
     mkdir -p "$1" && chmod 777 "$1"
@@ -41,6 +42,8 @@ END
   - {name: t, after: [s], profile: wide, barrier: true, foreach: {files: 'part.*'}, run: 'true'}
 options: {alloc.max_executors: 2}
 END
+    [ "$1" != full ] ||
+        echo "  - {name: t, after: [s], tasks: 20, profile: wide, run: 'true'}" >>"$1/p.yaml"
     (cd -P "$1" && submit alice -N1 -n1 -c1 --mem="${mem:-1000}" --no-kill --no-requeue -J "$1" -- \
         "$TROUPE" run --run-name "$1" "${@:2}" p.yaml && echo "$job" >job)
 }
