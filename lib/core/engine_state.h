@@ -77,14 +77,14 @@ struct trp_engine {
     uint32_t gangs;            /* gang attempts under way */
     struct trp_task_set *sets; /* all of them */
     uint32_t sets_made;
-    struct trp_task_set *dead_sets;                /* zombies without attempts */
-    struct trp_task_set *preferring;               /* sets with preferences */
-    struct trp_task_set *stuck;                    /* sets that will be given up */
-    struct trp_executor *force_first, *force_last; /* decommissioned ones, by time */
-    trp_pools *pools;            /* NULL: FIFO, the classes' own order */
-    trp_health_tracker *tracker; /* NULL: nothing is excluded */
-    trp_idle *idle;              /* NULL: executors are not released */
-    trp_targets *targets;        /* NULL: alloc.grow=need */
+    struct trp_task_set *dead_sets;   /* zombies without attempts */
+    struct trp_task_set *preferring;  /* sets with preferences */
+    struct trp_task_set *stuck;       /* sets that will be given up */
+    struct trp_executor *force_first; /* decommissioned ones, by time */
+    trp_pools *pools;                 /* NULL: FIFO, the classes' own order */
+    trp_health_tracker *tracker;      /* NULL: nothing is excluded */
+    trp_idle *idle;                   /* NULL: executors are not released */
+    trp_targets *targets;             /* NULL: alloc.grow=need */
     struct trp_caps caps;
     int64_t caps_used[TRP_CAPS]; /* by executors requested or there */
     struct trp_share *shares;    /* of the classes, in order, as last found */

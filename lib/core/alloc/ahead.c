@@ -27,6 +27,8 @@
  * failure; the stage requests executors when it is ready. Rejected: releasing what came
  * much too early, to request it again later. Waits vary, and the next one may be long.
  */
+#include <utlist.h>
+
 #include "core/base/time.h"
 #include "core/engine_state.h"
 
@@ -158,13 +160,7 @@ static void unwatch_stage(struct trp_engine *e, struct trp_stage *s)
     if (!a->watched)
         return;
     a->watched = false;
-    if (a->next)
-        a->next->ahead.prev = a->prev;
-    if (a->prev)
-        a->prev->ahead.next = a->next;
-    else
-        e->ahead = a->next;
-    a->next = a->prev = NULL;
+    DL_DELETE2(e->ahead, s, ahead.prev, ahead.next);
     if (!e->ahead)
         e->ahead_due = INT64_MAX;
 }
@@ -175,11 +171,8 @@ static void watch_stage(struct trp_engine *e, struct trp_stage *s)
     if (s->ahead.watched || !waits || s->kind == TRP_STAGE_GANG ||
         mode_of(e, s) <= TRP_LOOK_AHEAD_OFF)
         return;
-    s->ahead =
-        (struct trp_stage_ahead){.watched = true, .since = e->now, .next = e->ahead};
-    if (e->ahead)
-        e->ahead->ahead.prev = s;
-    e->ahead = s;
+    s->ahead = (struct trp_stage_ahead){.watched = true, .since = e->now};
+    DL_PREPEND2(e->ahead, s, ahead.prev, ahead.next);
     trp_ahead_look_soon(e);
 }
 

@@ -109,11 +109,11 @@ struct trp_stage {
 
     struct trp_stage_link *parents; /* array */
     uint32_t nparents;
-    struct trp_stage_link *children, *last_child;
+    struct trp_stage_link *children;
     uint32_t each_children;
     uint32_t blockers;  /* links that wait … */
     uint64_t looked_at; /* … as of this state of outputs and cached data */
-    struct trp_use *uses, *last_use;
+    struct trp_use *uses;
 
     uint32_t dataset; /* TRP_NONE: given as a stage */
     uint32_t shuffle; /* map: its number among the map outputs */

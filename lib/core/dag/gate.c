@@ -6,6 +6,8 @@
  * submitted and has not launched yet, since executors may have been lost meanwhile.
  * Those that wait stand in lists by due time.
  */
+#include <utlist.h>
+
 #include "core/engine_state.h"
 #include "core/scenario/dag_alone.h"
 
@@ -40,10 +42,7 @@ void trp_gate_remove(struct trp_engine *e, struct trp_job *j)
 {
     if (!j->gated)
         return;
-    struct trp_job **at = &e->dag.gated;
-    while (*at != j)
-        at = &(*at)->gate_next;
-    *at = j->gate_next;
+    LL_DELETE2(e->dag.gated, j, gate_next);
     j->gated = false;
 }
 
@@ -84,10 +83,7 @@ void trp_gate_unwatch(struct trp_engine *e, struct trp_stage *s)
 {
     if (!s->gated)
         return;
-    struct trp_stage **at = &e->dag.watched;
-    while (*at != s)
-        at = &(*at)->gate_next;
-    *at = s->gate_next;
+    LL_DELETE2(e->dag.watched, s, gate_next);
     s->gated = false;
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 static void dataset_free(struct trp_dataset *d)
 {
@@ -277,34 +278,21 @@ int trp_graph_cache(struct trp_graph *g, uint32_t dataset, uint32_t partition,
     struct trp_cached *c = calloc(1, sizeof(*c));
     if (!c)
         return TRP_ENOMEM;
-    *c = (struct trp_cached){.dataset = dataset,
-                             .partition = partition,
-                             .executor = executor,
-                             .next = d->cached[partition],
-                             .of_executor_next = g->executors[executor].first};
-    if (c->of_executor_next)
-        c->of_executor_next->of_executor_prev = c;
-    g->executors[executor].first = c;
+    *c = (struct trp_cached){
+        .dataset = dataset, .partition = partition, .executor = executor};
+    DL_PREPEND2(g->executors[executor].first, c, of_executor_prev, of_executor_next);
     g->executors[executor].n++;
     d->ncached += !d->cached[partition];
-    d->cached[partition] = c;
+    LL_PREPEND(d->cached[partition], c);
     return 0;
 }
 
 static void uncache(struct trp_graph *g, struct trp_cached *c)
 {
     struct trp_dataset *d = &g->v[c->dataset];
-    struct trp_cached **at = &d->cached[c->partition];
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    LL_DELETE(d->cached[c->partition], c);
     d->ncached -= !d->cached[c->partition];
-    if (c->of_executor_next)
-        c->of_executor_next->of_executor_prev = c->of_executor_prev;
-    if (c->of_executor_prev)
-        c->of_executor_prev->of_executor_next = c->of_executor_next;
-    else
-        g->executors[c->executor].first = c->of_executor_next;
+    DL_DELETE2(g->executors[c->executor].first, c, of_executor_prev, of_executor_next);
     g->executors[c->executor].n--;
     free(c);
 }

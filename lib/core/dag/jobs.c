@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "core/engine_state.h"
 
@@ -22,36 +23,21 @@ struct trp_job *trp_job_find(const struct trp_engine *e, trp_job_id id)
 void trp_use_add(struct trp_engine *e, struct trp_use *u, struct trp_job *j,
                  struct trp_stage *s)
 {
-    struct trp_use *after = s->last_use; /* new jobs mostly go last */
+    /* New jobs mostly go last. */
+    struct trp_use *after = s->uses ? s->uses->prev : NULL;
     while (after && after->job->id.n > j->id.n)
-        after = after->prev;
-    *u = (struct trp_use){.job = j, .stage = s, .prev = after, .over = true};
-    u->next = after ? after->next : s->uses;
-    if (u->next)
-        u->next->prev = u;
-    else
-        s->last_use = u;
-    if (after)
-        after->next = u;
-    else
-        s->uses = u;
+        after = after == s->uses ? NULL : after->prev;
+    *u = (struct trp_use){.job = j, .stage = s, .over = true};
+    DL_APPEND_ELEM(s->uses, after, u);
     j->busy += s->live > 0;
-    if (s->is_map && !u->prev && !u->next)
+    if (s->is_map && !s->uses->next)
         trp_supply_shuffle(e, s->shuffle, true);
 }
 
 static void use_remove(struct trp_engine *e, struct trp_use *u)
 {
     struct trp_stage *s = u->stage;
-    if (u->next)
-        u->next->prev = u->prev;
-    else
-        s->last_use = u->prev;
-    if (u->prev)
-        u->prev->next = u->next;
-    else
-        s->uses = u->next;
-    u->next = u->prev = NULL;
+    DL_DELETE(s->uses, u);
     if (s->is_map && !s->uses)
         trp_supply_shuffle(e, s->shuffle, false);
 }
@@ -90,8 +76,7 @@ static void end_job(struct trp_engine *e, struct trp_job *j)
     }
     report_over(e, j);
     e->unsettled = true;
-    j->dead_next = e->dag.dead_jobs;
-    e->dag.dead_jobs = j;
+    LL_PREPEND2(e->dag.dead_jobs, j, dead_next);
 }
 
 void trp_job_stage_over(struct trp_engine *e, struct trp_use *u)

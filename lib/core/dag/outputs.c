@@ -14,6 +14,7 @@
 #include "core/dag/outputs.h"
 
 #include <string.h>
+#include <utlist.h>
 
 #include "core/base/array.h"
 
@@ -189,13 +190,7 @@ static void leave_place(trp_map_outputs *o, struct output *out)
     struct place *p = out->place;
     if (!p)
         return;
-    if (out->prev)
-        out->prev->next = out->next;
-    else
-        p->first = out->next;
-    if (out->next)
-        out->next->prev = out->prev;
-    out->next = out->prev = NULL;
+    DL_DELETE(p->first, out);
     out->place = NULL;
     p->n--;
     o->shuffles[out->shuffle]->available--;
@@ -203,10 +198,7 @@ static void leave_place(trp_map_outputs *o, struct output *out)
 
 static void enter(trp_map_outputs *o, struct output *out, struct place *p)
 {
-    out->next = p->first;
-    if (p->first)
-        p->first->prev = out;
-    p->first = out;
+    DL_PREPEND(p->first, out);
     out->place = p;
     p->n++;
     o->shuffles[out->shuffle]->available++;

@@ -5,6 +5,7 @@
  * next step begins: only the actions of this one tell the driver that there was one.
  */
 #include <string.h>
+#include <utlist.h>
 
 #include "core/engine_state.h"
 
@@ -77,26 +78,14 @@ struct trp_stage *trp_stage_new(struct trp_engine *e, const struct trp_stage_spe
 void trp_stage_link(struct trp_stage *s, struct trp_stage *parent, enum trp_edge edge)
 {
     struct trp_stage_link *l = &s->parents[s->nparents++];
-    *l = (struct trp_stage_link){
-        .parent = parent, .child = s, .prev = parent->last_child, .edge = edge};
-    if (l->prev)
-        l->prev->next = l;
-    else
-        parent->children = l;
-    parent->last_child = l;
+    *l = (struct trp_stage_link){.parent = parent, .child = s, .edge = edge};
+    DL_APPEND(parent->children, l);
     parent->each_children += edge == TRP_EDGE_EACH;
 }
 
 static void unlink(struct trp_stage_link *l)
 {
-    if (l->next)
-        l->next->prev = l->prev;
-    else
-        l->parent->last_child = l->prev;
-    if (l->prev)
-        l->prev->next = l->next;
-    else
-        l->parent->children = l->next;
+    DL_DELETE(l->parent->children, l);
     l->parent->each_children -= l->edge == TRP_EDGE_EACH;
 }
 
@@ -120,8 +109,7 @@ void trp_stage_check_dead(struct trp_engine *e, struct trp_stage *s)
         return;
     s->dead = true;
     e->unsettled = true;
-    s->dead_next = e->dag.dead_stages;
-    e->dag.dead_stages = s;
+    LL_PREPEND2(e->dag.dead_stages, s, dead_next);
 }
 
 static void free_one(struct trp_engine *e, struct trp_stage *s)
@@ -139,8 +127,7 @@ void trp_stages_free_dead(struct trp_engine *e)
             free_one(e, s);
             continue;
         }
-        s->dead_next = e->dag.told_stages;
-        e->dag.told_stages = s;
+        LL_PREPEND2(e->dag.told_stages, s, dead_next);
     }
 }
 

@@ -11,6 +11,8 @@
  * Executors of a fixed set are not released; scenarios are told only of a release by
  * force.
  */
+#include <utlist.h>
+
 #include "core/engine_state.h"
 
 /* ---- release ---- */
@@ -39,27 +41,14 @@ static void force_later(struct trp_engine *e, struct trp_executor *x)
     if (!e->config.decommission.force_kill_ns || (e->config.fixed && !e->sched_alone))
         return;
     x->forced = true;
-    x->force_next = NULL;
-    x->force_prev = e->force_last;
-    if (e->force_last)
-        e->force_last->force_next = x;
-    else
-        e->force_first = x;
-    e->force_last = x;
+    DL_APPEND2(e->force_first, x, force_prev, force_next);
 }
 
 void trp_executor_unforce(struct trp_engine *e, struct trp_executor *x)
 {
     if (!x->forced)
         return;
-    if (x->force_next)
-        x->force_next->force_prev = x->force_prev;
-    else
-        e->force_last = x->force_prev;
-    if (x->force_prev)
-        x->force_prev->force_next = x->force_next;
-    else
-        e->force_first = x->force_next;
+    DL_DELETE2(e->force_first, x, force_prev, force_next);
     x->forced = false;
 }
 

@@ -7,6 +7,8 @@
  * whenever the tracker has news. A set whose next task can run nowhere is *stuck*: it
  * has a time at which it is given up, unless anything is launched before.
  */
+#include <utlist.h>
+
 #include "core/engine_state.h"
 
 #define REVIVE_NS INT64_C(1000000000) /* scheduler.revive.interval */
@@ -148,21 +150,16 @@ static void stick(struct trp_engine *e, struct trp_task_set *s, uint32_t task)
     s->abort_at = e->now + e->config.exclusion.unschedulable_ns;
     s->abort_after = s->class->came;
     s->abort_task = task;
-    s->stuck_next = e->stuck;
-    e->stuck = s;
+    LL_PREPEND2(e->stuck, s, stuck_next);
     trp_ramp_stuck(e, s, true);
     e->any_dirty = true;
 }
 
 void trp_exclusion_not_stuck(struct trp_engine *e, struct trp_task_set *s)
 {
-    struct trp_task_set **at = &e->stuck;
     if (s->abort_at == INT64_MAX)
         return;
-    while (*at && *at != s)
-        at = &(*at)->stuck_next;
-    if (*at)
-        *at = s->stuck_next;
+    LL_DELETE2(e->stuck, s, stuck_next);
     trp_ramp_stuck(e, s, false);
     s->abort_at = INT64_MAX;
 }

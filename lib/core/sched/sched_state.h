@@ -118,7 +118,7 @@ struct trp_starts {
 
 struct trp_class {
     trp_profile_id profile;
-    struct trp_task_set *first, *last; /* sets with pending tasks, by job and stage */
+    struct trp_task_set *first;  /* sets with pending tasks, by job and stage */
     struct trp_executor *free;   /* ring of executors with free cores; the one whose
                                   * turn is next */
     struct trp_executor *queued; /* ring of executors with queued attempts */

@@ -10,6 +10,8 @@
  * attempt: FIFO for nothing. With FAIR pools the same sets stand in the pools as well
  * (pools.h), which then give the order.
  */
+#include <utlist.h>
+
 #include "core/engine_state.h"
 #include "core/limits.h"
 
@@ -31,19 +33,11 @@ void trp_task_set_list(struct trp_engine *e, struct trp_task_set *s)
         return;
     c->nlisted++;
     c->lively = s;
-    struct trp_task_set *after = c->last; /* new sets mostly go last */
+    /* New sets mostly go last. */
+    struct trp_task_set *after = c->first ? c->first->prev : NULL;
     while (after && trp_task_set_before(s, after))
-        after = after->prev;
-    s->prev = after;
-    s->next = after ? after->next : c->first;
-    if (s->next)
-        s->next->prev = s;
-    else
-        c->last = s;
-    if (after)
-        after->next = s;
-    else
-        c->first = s;
+        after = after == c->first ? NULL : after->prev;
+    DL_APPEND_ELEM(c->first, after, s);
     s->listed = true;
     if (e->pools)
         trp_pools_list(e->pools, &s->pool_place);
@@ -57,15 +51,8 @@ void trp_task_set_unlist(struct trp_engine *e, struct trp_task_set *s)
     s->class->nlisted--;
     if (s->class->lively == s)
         s->class->lively = NULL;
-    if (s->next)
-        s->next->prev = s->prev;
-    else
-        s->class->last = s->prev;
-    if (s->prev)
-        s->prev->next = s->next;
-    else
-        s->class->first = s->next;
-    s->next = s->prev = NULL;
+    DL_DELETE(s->class->first, s);
+    s->next = NULL;
     s->listed = false;
     if (e->pools)
         trp_pools_unlist(e->pools, &s->pool_place);
@@ -86,10 +73,7 @@ static void join_class(struct trp_engine *e, struct trp_task_set *set,
         c->open += set->pending;
         return;
     }
-    set->bounded_next = c->bounded;
-    if (c->bounded)
-        c->bounded->bounded_prev = set;
-    c->bounded = set;
+    DL_PREPEND2(c->bounded, set, bounded_prev, bounded_next);
 }
 
 static void leave_class(struct trp_engine *e, struct trp_task_set *set)
@@ -109,12 +93,7 @@ static void leave_class(struct trp_engine *e, struct trp_task_set *set)
         c->open -= (uint64_t)set->pending + set->running + set->queued + set->copies;
         return;
     }
-    if (set->bounded_next)
-        set->bounded_next->bounded_prev = set->bounded_prev;
-    if (set->bounded_prev)
-        set->bounded_prev->bounded_next = set->bounded_next;
-    else
-        c->bounded = set->bounded_next;
+    DL_DELETE2(c->bounded, set, bounded_prev, bounded_next);
 }
 
 void trp_sets_free(struct trp_engine *e)
@@ -229,10 +208,7 @@ struct trp_task_set *trp_set_submit(struct trp_engine *e, struct trp_stage *stag
         trp_task_set_free(e, s);
         return NULL;
     }
-    s->all_next = e->sets;
-    if (e->sets)
-        e->sets->all_prev = s;
-    e->sets = s;
+    DL_PREPEND2(e->sets, s, all_prev, all_next);
     if (spec->attempt || e->sched_alone)
         replace_earlier(e, s);
     stage->set = s;
@@ -258,8 +234,7 @@ void trp_set_bury(struct trp_engine *e, struct trp_task_set *s)
         trp_exclusion_set_succeeded(e, s);
     s->dead = true;
     e->unsettled = true;
-    s->dead_next = e->dead_sets;
-    e->dead_sets = s;
+    LL_PREPEND2(e->dead_sets, s, dead_next);
 }
 
 void trp_sets_free_dead(struct trp_engine *e)
@@ -267,12 +242,7 @@ void trp_sets_free_dead(struct trp_engine *e)
     while (e->dead_sets && !e->sched_alone) {
         struct trp_task_set *s = e->dead_sets;
         e->dead_sets = s->dead_next;
-        if (s->all_next)
-            s->all_next->all_prev = s->all_prev;
-        if (s->all_prev)
-            s->all_prev->all_next = s->all_next;
-        else
-            e->sets = s->all_next;
+        DL_DELETE2(e->sets, s, all_prev, all_next);
         if (s->stage->set == s)
             s->stage->set = NULL;
         trp_task_set_free(e, s);

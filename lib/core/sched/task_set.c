@@ -5,6 +5,7 @@
  * the pending lists (pending.c) in reverse order, so that the lowest index is on top.
  */
 #include <string.h>
+#include <utlist.h>
 
 #include "core/engine_state.h"
 
@@ -87,24 +88,6 @@ static bool make_records(const struct trp_engine *e, struct trp_task_set *s)
     return true;
 }
 
-static void prefer_link(struct trp_engine *e, struct trp_task_set *s)
-{
-    s->preferring_next = e->preferring;
-    if (e->preferring)
-        e->preferring->preferring_prev = s;
-    e->preferring = s;
-}
-
-static void prefer_unlink(struct trp_engine *e, struct trp_task_set *s)
-{
-    if (s->preferring_prev)
-        s->preferring_prev->preferring_next = s->preferring_next;
-    else if (e->preferring == s)
-        e->preferring = s->preferring_next;
-    if (s->preferring_next)
-        s->preferring_next->preferring_prev = s->preferring_prev;
-}
-
 struct trp_task_set *trp_task_set_new(struct trp_engine *e, struct trp_stage *stage,
                                       const struct trp_set_spec *spec, trp_error *err)
 {
@@ -135,7 +118,7 @@ struct trp_task_set *trp_task_set_new(struct trp_engine *e, struct trp_stage *st
     if (!fill_tasks(s, spec->done))
         goto no_memory;
     if (prefers)
-        prefer_link(e, s);
+        DL_PREPEND2(e->preferring, s, preferring_prev, preferring_next);
     trp_task_set_levels(e, s);
     return s;
 no_memory:
@@ -153,7 +136,8 @@ void trp_task_set_free(struct trp_engine *e, struct trp_task_set *s)
     trp_exclusion_not_stuck(e, s);
     if (e->pools)
         trp_pools_remove(e->pools, &s->pool_place);
-    prefer_unlink(e, s);
+    if (s->preferring_prev)
+        DL_DELETE2(e->preferring, s, preferring_prev, preferring_next);
     trp_pending_free(s, &s->lists);
     trp_pending_free(s, &s->copy_lists);
     trp_speculation_free(s->durations);
