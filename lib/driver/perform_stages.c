@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "core/base/array.h"
 #include "driver/kept_datasets.h"
@@ -31,10 +32,7 @@ static void stage_free(struct trp_driver_stage *s)
 
 void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j)
 {
-    struct trp_driver_job **at = &d->there;
-    while (*at != j)
-        at = &(*at)->next;
-    *at = j->next;
+    LL_DELETE(d->there, j);
     for (uint32_t i = 0; i < j->nstages; i++) {
         stage_free(d->stages[j->first + i]);
         d->stages[j->first + i] = NULL;
@@ -171,8 +169,7 @@ void trp_perform_job_started(trp_driver *d, trp_job_id id)
     }
     while (d->njobs <= id.n)
         d->jobs[d->njobs++] = NULL;
-    j->next = d->there;
-    d->there = j;
+    LL_PREPEND(d->there, j);
     for (uint32_t i = 0; i < spec->nstages; i++) {
         struct trp_driver_stage *s =
             stage_new(j, (trp_stage_id){d->nstages}, i, &spec->stages[i]);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "os/clock.h"
 #include "os/same_user.h"
@@ -70,10 +71,7 @@ static void on_client_closed(uv_handle_t *h)
 static void drop(struct client *c)
 {
     trp_served *a = c->served;
-    struct client **at = &a->first;
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    LL_DELETE(a->first, c);
     a->n--;
     uv_close((uv_handle_t *)&c->poll, on_client_closed);
 }
@@ -149,8 +147,8 @@ static void on_timer(uv_timer_t *timer)
 {
     trp_served *a = timer->data;
     int64_t now = trp_clock_ns();
-    for (struct client *c = a->first, *next; c; c = next) {
-        next = c->next;
+    struct client *c, *next;
+    LL_FOREACH_SAFE(a->first, c, next) {
         if (!c->whole && now > c->until)
             drop(c);
     }
@@ -217,10 +215,7 @@ static void add_client(trp_served *a, int fd)
     c->served = a;
     c->fd = fd;
     c->until = trp_clock_ns() + TRP_SERVED_WAIT_MS * INT64_C(1000000);
-    struct client **at = &a->first;
-    while (*at)
-        at = &(*at)->next;
-    *at = c;
+    LL_APPEND(a->first, c);
     a->n++;
     a->handles++;
     a->fresh = true;

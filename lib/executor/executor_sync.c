@@ -11,18 +11,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "executor/executor_internal.h"
-
-static void unhang(trp_executor *e, struct trp_sync_wait *w)
-{
-    struct trp_sync_wait **at = &e->syncs;
-    while (*at != w)
-        at = &(*at)->next;
-    *at = w->next;
-    if (!w->sent)
-        atomic_fetch_sub(&e->syncs_unsent, 1);
-}
 
 int trp_sync_call(const struct trp_task_info *info, enum trp_sync_kind kind,
                   const void *message, uint32_t size, uint8_t **ret_reply,
@@ -38,13 +29,14 @@ int trp_sync_call(const struct trp_task_info *info, enum trp_sync_kind kind,
                  .size = size}
     };
     pthread_mutex_lock(&e->lock);
-    w.next = e->syncs;
-    e->syncs = &w;
+    LL_PREPEND(e->syncs, &w);
     atomic_fetch_add(&e->syncs_unsent, 1);
     trp_functions_wake(e);
     while (!w.answered && !__atomic_load_n(&self->killed, __ATOMIC_RELAXED))
         pthread_cond_wait(&e->synced, &e->lock);
-    unhang(e, &w);
+    LL_DELETE(e->syncs, &w);
+    if (!w.sent)
+        atomic_fetch_sub(&e->syncs_unsent, 1);
     pthread_mutex_unlock(&e->lock);
     if (!w.answered)
         return TRP_ECANCELLED;

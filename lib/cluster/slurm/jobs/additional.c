@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <utlist.h>
 
 #include "cluster/slurm/helper/inventory_lines.h"
 #include "cluster/slurm/jobs/additional_parts.h"
@@ -22,12 +23,10 @@ struct trp_slurm_job *trp_additional_add(struct trp_slurm *s,
                                          struct trp_slurm_kind_jobs *w, uint32_t units,
                                          bool queued)
 {
-    struct trp_slurm_job **at = &s->additional.jobs, *j = calloc(1, sizeof *j);
+    struct trp_slurm_job *j = calloc(1, sizeof *j);
     if (!j)
         return NULL;
-    while (*at)
-        at = &(*at)->next;
-    *at = j;
+    LL_APPEND(s->additional.jobs, j);
     j->slurm = s;
     j->want = w;
     j->units = units;
@@ -45,10 +44,7 @@ uint32_t trp_additional_guard_id(struct trp_slurm *s)
 
 void trp_additional_forget(struct trp_slurm_job *j)
 {
-    struct trp_slurm_job **at = &j->slurm->additional.jobs;
-    while (*at != j)
-        at = &(*at)->next;
-    *at = j->next;
+    LL_DELETE(j->slurm->additional.jobs, j);
     trp_additional_guard_leave(j);
     trp_slurm_inventory_free(&j->granted);
     free(j->shrinking.nodes);

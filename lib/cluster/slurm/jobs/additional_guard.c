@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <utlist.h>
 
 #include "cluster/executor_entry.h"
 #include "cluster/mpirun.h"
@@ -34,11 +35,9 @@ struct trp_slurm_guard {
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct trp_slurm_guard *g = handle->data, **at = &g->slurm->additional.guards;
+    struct trp_slurm_guard *g = handle->data;
     struct trp_slurm *s = g->slurm;
-    while (*at != g)
-        at = &(*at)->next;
-    *at = g->next;
+    LL_DELETE(s->additional.guards, g);
     free(g);
     trp_slurm_handle_closed(s);
 }

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "cluster/slurm/jobs/additional_parts.h"
 #include "core/base/time.h"
@@ -19,15 +20,6 @@ struct trp_slurm_debt {
     bool asking;
     int64_t at_ns, pause_ns;
 };
-
-static void remove_debt(struct trp_slurm_debt *debt)
-{
-    struct trp_slurm_debt **at = &debt->slurm->additional.debts;
-    while (*at != debt)
-        at = &(*at)->next;
-    *at = debt->next;
-    free(debt);
-}
 
 static void tell_end(const struct trp_slurm_debt *debt)
 {
@@ -50,7 +42,8 @@ static void on_told(void *context, const struct trp_slurm_end *end)
         debt->at_ns = trp_additional_now() + debt->pause_ns;
     } else {
         tell_end(debt);
-        remove_debt(debt);
+        LL_DELETE(s->additional.debts, debt);
+        free(debt);
     }
     trp_slurm_pump_soon(s);
 }

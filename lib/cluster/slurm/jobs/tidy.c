@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "cluster/mpirun.h"
 #include "cluster/slurm/jobs/additional_parts.h"
@@ -69,8 +70,7 @@ static struct trp_slurm_debris *need_debris(struct trp_slurm *s, uint32_t node)
     }
     d->node = node;
     d->from_mover = -1;
-    d->next = s->tidy.list;
-    s->tidy.list = d;
+    LL_PREPEND(s->tidy.list, d);
     return d;
 }
 
@@ -131,10 +131,7 @@ void trp_slurm_tidy_owe_files(struct trp_slurm *s, uint32_t node)
 
 static void drop(struct trp_slurm *s, struct trp_slurm_debris *d)
 {
-    struct trp_slurm_debris **at = &s->tidy.list;
-    while (*at != d)
-        at = &(*at)->next;
-    *at = d->next;
+    LL_DELETE(s->tidy.list, d);
     free(d->name);
     free(d->executors);
     free(d);
