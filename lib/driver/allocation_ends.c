@@ -46,14 +46,13 @@ void trp_driver_executor_ends(void *context, trp_executor_id executor, int64_t w
 void trp_driver_outlived(trp_driver *d, const struct trp_action *a)
 {
     const struct trp_executor_record *x = trp_record_of(d, a->outlived.executor.n);
-    char text[320];
     if (!x || !d->cluster)
         return;
-    snprintf(text, sizeof(text),
-             "executor %u on %s is replaced: its Slurm job ends before tasks of %.3g s "
-             "(median) would",
-             x->id.n, x->host ? x->host : "?", (double)a->outlived.takes_ns / 1e9);
-    trp_event_message(d->log, "info", text, trp_driver_wall(d, d->now));
+    trp_driver_log(
+        d, "info",
+        "executor %u on %s is replaced: its Slurm job ends before tasks of %.3g s "
+        "(median) would",
+        x->id.n, x->host ? x->host : "?", (double)a->outlived.takes_ns / 1e9);
     if (d->cluster->ops->batch.outlived)
         d->cluster->ops->batch.outlived(d->cluster, x->id, a->outlived.takes_ns);
 }

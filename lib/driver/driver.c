@@ -242,13 +242,6 @@ static int make_engine(trp_driver *d, trp_error *err)
     return rc;
 }
 
-static void tell_carried(trp_driver *d)
-{
-    char line[TRP_ERROR_TEXT + 120];
-    snprintf(line, sizeof line, "messages travel %s", d->config.carried);
-    trp_event_message(d->log, "info", line, trp_driver_wall(d, d->now));
-}
-
 static int make_parts(trp_driver *d, trp_error *err)
 {
     bool elastic = d->config.mode == TRP_DRIVER_ELASTIC;
@@ -265,7 +258,7 @@ static int make_parts(trp_driver *d, trp_error *err)
     if (rc == 0)
         trp_driver_tell_no_munge(d, &no_munge);
     if (rc == 0 && d->config.carried)
-        tell_carried(d);
+        trp_driver_log(d, "info", "messages travel %s", d->config.carried);
     if (rc == 0)
         rc = make_engine(d, err);
     return rc;
@@ -322,14 +315,11 @@ static int64_t records_ns(const trp_options *o)
 /* A run that cannot be asked goes on all the same. */
 static void listen_for_askers(trp_driver *d)
 {
-    char line[TRP_ERROR_TEXT + 80];
     trp_error err;
     d->asked = trp_asked_new(&d->loop, d->run_dir, trp_driver_answer, d, &err);
-    if (d->asked)
-        return;
-    snprintf(line, sizeof line, "troupe status and explain read the event log: %s",
-             err.text);
-    trp_event_message(d->log, "info", line, trp_driver_wall(d, d->now));
+    if (!d->asked)
+        trp_driver_log(d, "info", "troupe status and explain read the event log: %s",
+                       err.text);
 }
 
 int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driver,

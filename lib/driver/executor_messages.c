@@ -52,8 +52,7 @@ static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t 
         rc = 0;
     }
     if (rc < 0)
-        trp_event_message(d->log, "error", "a garbled message about ended tasks",
-                          trp_driver_wall(d, d->now));
+        trp_driver_log(d, "error", "a garbled message about ended tasks");
 }
 
 static void on_sync(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
@@ -65,10 +64,8 @@ static void on_sync(trp_driver *d, struct trp_executor_record *x, const uint8_t 
     const bool copy = rc == 0 && s.kind == TRP_SYNC_COPY;
     if (copy)
         rc = trp_driver_on_copy(d, x, &s);
-    if (rc < 0) {
-        trp_event_message(d->log, "error", "a garbled message of a waiting task",
-                          trp_driver_wall(d, d->now));
-    }
+    if (rc < 0)
+        trp_driver_log(d, "error", "a garbled message of a waiting task");
     if (rc < 0 || copy)
         return;
     ev.sync.attempt = s.attempt;
@@ -84,8 +81,7 @@ static void on_records(trp_driver *d, const uint8_t *data, size_t size)
     struct trp_view v;
     struct trp_event ev = {.kind = TRP_EVENT_TASK_PROGRESS};
     if (trp_records_open(data, size, &v) < 0) {
-        trp_event_message(d->log, "error", "a garbled message about running tasks",
-                          trp_driver_wall(d, d->now));
+        trp_driver_log(d, "error", "a garbled message about running tasks");
         return;
     }
     while (trp_records_next(&v, &ev.progress.attempt, &ev.progress.records))
@@ -96,8 +92,7 @@ static void on_blocks(trp_driver *d, struct trp_executor_record *x, const uint8_
                       size_t size)
 {
     if (trp_driver_on_blocks(d, x, data, size) < 0)
-        trp_event_message(d->log, "error", "a garbled message about kept partitions",
-                          trp_driver_wall(d, d->now));
+        trp_driver_log(d, "error", "a garbled message about kept partitions");
 }
 
 void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
@@ -121,6 +116,5 @@ void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
     else if (trp_message_kind_of(data, size) == TRP_MSG_BLOCKS)
         on_blocks(d, x, data, size);
     else
-        trp_event_message(d->log, "error", "a message of unknown kind was dropped",
-                          trp_driver_wall(d, d->now));
+        trp_driver_log(d, "error", "a message of unknown kind was dropped");
 }

@@ -156,7 +156,7 @@ static void tell_problem(trp_driver *d, const struct trp_executor_record *x,
              "memory has no room for are computed again",
              x->id.n, x->host ? " on " : "", x->host ? x->host : "",
              strerror((int)problem));
-    trp_event_message(d->log, "warning", line, trp_driver_wall(d, d->now));
+    trp_driver_log(d, "warning", "%s", line);
     if (!d->disk_full_told)
         trp_progress_line(d->progress, d->now, line);
     d->disk_full_told = true;

@@ -179,8 +179,7 @@ void trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
     struct trp_location l;
     char *endpoint;
     if (trp_location_get(data, size, &l, &endpoint) < 0) {
-        trp_event_message(d->log, "error", "a garbled message about map outputs",
-                          trp_driver_wall(d, d->now));
+        trp_driver_log(d, "error", "a garbled message about map outputs");
         return;
     }
     uint32_t number = x->location;
@@ -213,19 +212,18 @@ void trp_driver_serves_no_more(trp_driver *d, struct trp_executor_record *x)
 
 bool trp_driver_unserved(trp_driver *d, const struct trp_location *at)
 {
-    char text[400];
     if (at->ino == 0 || d->locations[at->number].nservers > 0)
         return false;
     d->locations[at->number].unserved = true;
     if (d->files_unserved)
         return true;
     d->files_unserved = true;
-    snprintf(text, sizeof text,
-             "no executor on %.200s is there to serve the map outputs that lie on it: "
-             "executors that start from now on, there and on new hosts, write theirs "
-             "to the run's folder",
-             at->host);
-    trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
+    trp_driver_log(
+        d, "warning",
+        "no executor on %.200s is there to serve the map outputs that lie on it: "
+        "executors that start from now on, there and on new hosts, write theirs to the "
+        "run's folder",
+        at->host);
     return true;
 }
 

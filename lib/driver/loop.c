@@ -119,11 +119,6 @@ static void on_channel(uv_poll_t *poll, int status, int events)
     (void)poll, (void)status, (void)events; /* trp_channel_progress takes it */
 }
 
-static void on_wake(uv_async_t *async)
-{
-    (void)async;
-}
-
 static void on_timer(uv_timer_t *timer)
 {
     (void)timer;
@@ -389,7 +384,7 @@ int trp_driver_loop_init(trp_driver *d, trp_error *err)
         return trp_error_set(err, TRP_ESYSTEM, "cannot make a loop: %s",
                              uv_strerror(rc));
     d->loop_made = true;
-    uv_async_init(&d->loop, &d->wake, on_wake);
+    uv_async_init(&d->loop, &d->wake, NULL);
     uv_timer_init(&d->loop, &d->timer);
     if (d->config.control_fd >= 0) {
         uv_poll_init(&d->loop, &d->control_poll, d->config.control_fd);

@@ -112,10 +112,8 @@ static void answer(void *driver, struct trp_buf *ret)
 
 static void tell(trp_driver *d, const char *text)
 {
-    char line[TRP_ERROR_TEXT + 80];
-    snprintf(line, sizeof line, "%s; the run goes on without", text);
-    trp_progress_line(d->progress, d->now, line);
-    trp_event_message(d->log, "warning", line, trp_driver_wall(d, trp_clock_ns()));
+    d->now = trp_clock_ns();
+    trp_driver_warn(d, "%s; the run goes on without", text);
 }
 
 static void write_file(trp_driver *d, bool ended)

@@ -165,18 +165,14 @@ static void forget_inputs(trp_driver *d)
 
 static void tell(trp_driver *d, const struct trp_driver_location *l, const char *why)
 {
-    char text[480];
-    int64_t at = trp_driver_wall(d, d->now);
     if (l->nmoved)
         trp_event_outputs_moved(d->log, l->is.host, l->nmoved, l->bytes, l->took_ns,
-                                at);
-    if (!*why)
-        return;
-    snprintf(text, sizeof text,
-             "map outputs of %.100s, which goes, could not be moved to the run's "
-             "folder: %.200s. What is needed of them is made again",
-             l->is.host, why);
-    trp_event_message(d->log, "warning", text, at);
+                                trp_driver_wall(d, d->now));
+    if (*why)
+        trp_driver_log(d, "warning",
+                       "map outputs of %.100s, which goes, could not be moved to the "
+                       "run's folder: %.200s. What is needed of them is made again",
+                       l->is.host, why);
 }
 
 /* `why` it has failed; "": it has not. */
@@ -285,8 +281,7 @@ void trp_driver_on_moved(trp_driver *d, struct trp_executor_record *x,
         if (d->locations[number].moving && d->locations[number].mover == x->id.n)
             take_moved(d, &d->locations[number], NULL, &m);
     if (rc < 0)
-        trp_event_message(d->log, "error", "a garbled message about moved map outputs",
-                          trp_driver_wall(d, d->now));
+        trp_driver_log(d, "error", "a garbled message about moved map outputs");
     l = l ? &d->locations[number] : NULL;
     if (last && l->moving && l->mover == x->id.n)
         finish(d, l, text);

@@ -21,10 +21,10 @@
 #include "os/held.h"
 #include "os/quick_hwloc.h"
 
-static int open_elastic(const struct trp_run_spec *spec, const trp_options *options,
-                        const struct trp_site *site, trp_profiles *profiles,
-                        const struct trp_pool_list *pools, trp_driver **ret,
-                        trp_error *err)
+int trp_driver_open_spec(const struct trp_run_spec *spec, const trp_options *options,
+                         const struct trp_site *site, trp_profiles *profiles,
+                         const struct trp_pool_list *pools, trp_driver **ret,
+                         trp_error *err)
 {
     const char *rank[] = {spec->rank_program, "executor", NULL};
     const char *throw_away[] = {spec->rank_program, "throw-away", NULL};
@@ -70,14 +70,6 @@ static int open_elastic(const struct trp_run_spec *spec, const trp_options *opti
         close(c.control_fd);
     }
     return rc;
-}
-
-int trp_driver_open_spec(const struct trp_run_spec *spec, const trp_options *options,
-                         const struct trp_site *site, trp_profiles *profiles,
-                         const struct trp_pool_list *pools, trp_driver **ret_driver,
-                         trp_error *err)
-{
-    return open_elastic(spec, options, site, profiles, pools, ret_driver, err);
 }
 
 /* Options, site and profiles of a program. */
@@ -138,8 +130,8 @@ int trp_driver_open(const char *run_dir, trp_driver **ret_driver,
     if (rc == 0)
         rc = trp_pool_list_make(NULL, p.options, spec->cwd, &p.pools, err);
     if (rc == 0)
-        rc = open_elastic(spec, p.options, p.site, p.profiles, &p.pools, ret_driver,
-                          err);
+        rc = trp_driver_open_spec(spec, p.options, p.site, p.profiles, &p.pools,
+                                  ret_driver, err);
     if (rc < 0) {
         trp_run_spec_free(spec);
         parts_free(&p);

@@ -143,7 +143,7 @@ static void launch_failed(trp_driver *d, trp_attempt_id attempt,
     const struct trp_end *before = d->ended;
     /* The verdict is performed later, when `end` is no more. */
     trp_progress_line(d->progress, d->now, text);
-    trp_event_message(d->log, "error", text, trp_driver_wall(d, d->now));
+    trp_driver_log(d, "error", "%s", text);
     d->ended = &end;
     trp_driver_try_step(d, &ev, NULL);
     d->ended = before;
@@ -366,14 +366,12 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
 /* Of the whole application, by its tasks' failures. */
 void trp_perform_excluded(trp_driver *d, const struct trp_action *a)
 {
-    char line[400];
     const char *how =
         a->excluded.excluded ? "is excluded for its failures" : "is no longer excluded";
     if (a->excluded.executor.n == TRP_NONE)
-        snprintf(line, sizeof(line), "host %s %s", a->excluded.host, how);
+        trp_driver_log(d, "warning", "host %s %s", a->excluded.host, how);
     else
-        snprintf(line, sizeof(line), "executor %u %s", a->excluded.executor.n, how);
-    trp_event_message(d->log, "warning", line, trp_driver_wall(d, d->now));
+        trp_driver_log(d, "warning", "executor %u %s", a->excluded.executor.n, how);
 }
 
 void trp_perform_task_given_up(trp_driver *d, const struct trp_action *a)

@@ -448,12 +448,9 @@ void trp_perform_job_ended(trp_driver *d, const struct trp_action *a)
 
 void trp_perform_stage_retried(trp_driver *d, const struct trp_action *a)
 {
-    char line[512];
-    snprintf(line, sizeof(line), "stage %s is run again: %s",
-             trp_driver_stage_of(d, a->stage_retried.stage)->name,
-             a->stage_retried.text);
-    trp_progress_line(d->progress, d->now, line);
-    trp_event_message(d->log, "warning", line, trp_driver_wall(d, d->now));
+    trp_driver_warn(d, "stage %s is run again: %s",
+                    trp_driver_stage_of(d, a->stage_retried.stage)->name,
+                    a->stage_retried.text);
     trp_event_stage_retried(d->log, a->stage_retried.stage, a->stage_retried.text,
                             trp_driver_wall(d, d->now));
 }

@@ -108,13 +108,11 @@ static void tell_loss(trp_driver *d, struct trp_executor_record *x,
  * what tasks print. Without the link it is still there. */
 static void link_log(const trp_driver *d, trp_executor_id id)
 {
-    char path[4200], target[64], text[4400];
+    char path[4200], target[64];
     snprintf(path, sizeof(path), "%s/logs/executor-%u.log", d->run_dir, id.n);
     snprintf(target, sizeof(target), "../state/executors/%u.log", id.n);
-    if (trp_held_symlink(target, path) == 0 || errno == EEXIST)
-        return;
-    snprintf(text, sizeof(text), "cannot make the link %s: %s", path, strerror(errno));
-    trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
+    if (trp_held_symlink(target, path) < 0 && errno != EEXIST)
+        trp_driver_log(d, "warning", "cannot make the link %s: %m", path);
 }
 
 /* ---- its life ---- */
@@ -235,7 +233,7 @@ static void tell_failed_start(trp_driver *d, struct trp_executor_record *x,
         return;
     }
     if (*g->text)
-        trp_event_message(d->log, "warning", g->text, trp_driver_wall(d, d->now));
+        trp_driver_log(d, "warning", "%s", g->text);
     trp_driver_step(d, &ev);
 }
 
@@ -310,17 +308,15 @@ static void apply_rule(trp_driver *d, struct trp_executor_record *x,
 static void happen(trp_driver *d, struct trp_executor_record *x, enum happening what,
                    const struct about *about)
 {
-    char text[120];
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].happening == what && rules[i].states & x->state) {
             apply_rule(d, x, &rules[i], about);
             return;
         }
     }
-    snprintf(text, sizeof text,
-             "a mistake in Troupe: executor %u in state %#x was told %d", x->id.n,
-             (unsigned)x->state, (int)what);
-    trp_event_message(d->log, "error", text, trp_driver_wall(d, d->now));
+    trp_driver_log(d, "error",
+                   "a mistake in Troupe: executor %u in state %#x was told %d", x->id.n,
+                   (unsigned)x->state, (int)what);
 }
 
 static void on_up(void *context, uint32_t peer, const struct trp_hello *hello)
@@ -368,12 +364,11 @@ static void on_silent(void *context, uint32_t peer, bool silent)
 {
     trp_driver *d = context;
     const struct trp_executor_record *x = trp_record_of(d, peer);
-    char text[400];
     if (!x || x->state == TRP_RECORD_LOST || !x->here)
         return;
-    snprintf(text, sizeof text, "executor %u on %s %s", peer, x->host ? x->host : "?",
-             silent ? "is silent: its heartbeat is late" : "is heard again");
-    trp_event_message(d->log, "warning", text, trp_driver_wall(d, trp_clock_ns()));
+    d->now = trp_clock_ns();
+    trp_driver_log(d, "warning", "executor %u on %s %s", peer, x->host ? x->host : "?",
+                   silent ? "is silent: its heartbeat is late" : "is heard again");
     if (d->cluster && d->cluster->ops->batch.silent)
         d->cluster->ops->batch.silent(d->cluster, x->id, silent);
 }
@@ -384,7 +379,7 @@ static void on_refused(void *context, uint32_t executor, bool fatal_build,
     trp_driver *d = context;
     const struct about about = {.text = text};
     struct trp_executor_record *x = trp_record_of(d, executor);
-    trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
+    trp_driver_log(d, "warning", "%s", text);
     if (fatal_build && x)
         happen(d, x, WRONG_BUILD, &about);
 }
@@ -398,13 +393,12 @@ static void on_granted(void *context, trp_executor_id executor,
                                  .granted = {executor}};
     if (!x)
         return;
+    d->now = trp_clock_ns();
     if (trp_record_grant(x, g)) {
-        d->now = trp_clock_ns();
         trp_driver_step(d, &ev);
         return;
     }
-    trp_event_message(d->log, "error", "out of memory for an executor",
-                      trp_driver_wall(d, trp_clock_ns()));
+    trp_driver_log(d, "error", "out of memory for an executor");
     d->cluster->ops->kill(d->cluster, executor);
 }
 
@@ -463,10 +457,8 @@ static void on_leaving(void *context, trp_executor_id executor)
         return;
     d->now = trp_clock_ns();
     x->leaving = true;
-    char text[320];
-    snprintf(text, sizeof(text), "executor %u is to go: %s is being drained",
-             executor.n, x->host);
-    trp_event_message(d->log, "warning", text, trp_driver_wall(d, d->now));
+    trp_driver_log(d, "warning", "executor %u is to go: %s is being drained",
+                   executor.n, x->host);
     trp_driver_going(d, x);
     trp_driver_step(d, &ev);
 }
@@ -490,12 +482,10 @@ static void on_ending(void *context, trp_executor_id executor)
 static void on_left_mpi(void *context, const char *text)
 {
     trp_driver *d = context;
-    char line[TRP_ERROR_TEXT + 360];
     d->now = trp_clock_ns();
     if (d->cluster)
         d->cluster->ops->over_sockets(d->cluster);
-    snprintf(line, sizeof line, "%s; the run goes on over sockets", text);
-    trp_driver_on_notice(d, line);
+    trp_driver_warn(d, "%s; the run goes on over sockets", text);
 }
 
 /* Launches go out with the descriptions of their stages. */

@@ -62,12 +62,9 @@ int trp_driver_secrets(trp_driver *d, trp_error *ret_no_munge, trp_error *err)
 
 void trp_driver_tell_no_munge(trp_driver *d, const trp_error *why)
 {
-    char line[TRP_ERROR_TEXT + 160];
-    if (!d->config.where.batch || !why->code)
-        return;
-    snprintf(line, sizeof(line),
-             "MUNGE does not answer on this node, executors only prove that they know "
-             "the run's secret: %s",
-             why->text);
-    trp_event_message(d->log, "warning", line, trp_driver_wall(d, d->now));
+    if (d->config.where.batch && why->code)
+        trp_driver_log(d, "warning",
+                       "MUNGE does not answer on this node, executors only prove that "
+                       "they know the run's secret: %s",
+                       why->text);
 }
