@@ -237,8 +237,7 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
         c->npeers++;
         p->state = TRP_PEER_GREETED;
         p->opened_ns = c->now;
-        if (start_due(p) < c->starts_due)
-            c->starts_due = start_due(p);
+        c->starts_due = trp_earlier(c->starts_due, start_due(p));
         trp_peer_put(p, TRP_FRAME_WELCOME, NULL, 0); /* if it is gone: seen when read */
     }
     return 0;
@@ -457,7 +456,7 @@ static void look_at_starts(trp_channel *c)
         int64_t due = start_due(p);
         char text[480];
         if (c->now < due) {
-            c->starts_due = due < c->starts_due ? due : c->starts_due;
+            c->starts_due = trp_earlier(c->starts_due, due);
             continue;
         }
         uint32_t id = p->id;
@@ -498,16 +497,15 @@ int64_t trp_admission_due(const trp_channel *c)
     if (c->callers)
         due = c->callers->opened_ns + c->config.handshake_timeout_ns + 1;
     if (c->listen_paused)
-        due =
-            c->patrol_ns + TRP_SECOND / 10 < due ? c->patrol_ns + TRP_SECOND / 10 : due;
+        due = trp_earlier(due, c->patrol_ns + TRP_SECOND / 10);
     if (c->refusals_hidden > 0)
-        due = c->refusals_until < due ? c->refusals_until : due;
-    due = c->starts_due < due ? c->starts_due : due;
+        due = trp_earlier(due, c->refusals_until);
+    due = trp_earlier(due, c->starts_due);
     if (c->guest) {
         int64_t wait = c->guest->state == TRP_PEER_VERIFYING
                            ? c->config.handshake_timeout_ns
                            : TRP_ACCEPT_NS;
-        due = c->meeting_ns + wait + 1 < due ? c->meeting_ns + wait + 1 : due;
+        due = trp_earlier(due, c->meeting_ns + wait + 1);
     }
     return due;
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/base/time.h"
 #include "core/engine_state.h"
 
 const char *trp_level_name(enum trp_level level)
@@ -503,26 +504,18 @@ int trp_engine_step(trp_engine *e, int64_t now_ns, const struct trp_event *event
 int64_t trp_engine_next_timer(const trp_engine *e)
 {
     int64_t due = trp_wanted_due(e), dag = trp_dag_next_timer(e);
-    if (dag < due)
-        due = dag;
-    if (e->locality_due < due)
-        due = e->locality_due;
-    if (e->ahead_due < due)
-        due = e->ahead_due;
-    if (e->keep_due < due)
-        due = e->keep_due;
-    if (e->patience_due < due)
-        due = e->patience_due;
-    if (e->slow_due < due)
-        due = e->slow_due;
+    due = trp_earlier(due, dag);
+    due = trp_earlier(due, e->locality_due);
+    due = trp_earlier(due, e->ahead_due);
+    due = trp_earlier(due, e->keep_due);
+    due = trp_earlier(due, e->patience_due);
+    due = trp_earlier(due, e->slow_due);
     if (e->njobs && e->gate_due < due)
         due = e->gate_due;
     if (e->tracker && trp_exclusion_due(e) < due)
         due = trp_exclusion_due(e);
-    if (trp_sync_due(e) < due)
-        due = trp_sync_due(e);
-    if (trp_decommission_due(e) < due)
-        due = trp_decommission_due(e);
+    due = trp_earlier(due, trp_sync_due(e));
+    due = trp_earlier(due, trp_decommission_due(e));
     return due;
 }
 

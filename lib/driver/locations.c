@@ -132,8 +132,7 @@ void trp_driver_location_changed(trp_driver *d, struct trp_driver_location *l)
     for (uint32_t i = 0; i < d->nlocations; i++)
         if (d->locations[i].moved)
             d->locations[i].changed = d->location_changes;
-    if (due < d->servers_due)
-        d->servers_due = due;
+    d->servers_due = trp_earlier(d->servers_due, due);
 }
 
 static void note_files(const trp_driver *d, const struct trp_executor_record *x,

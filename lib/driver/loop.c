@@ -218,20 +218,14 @@ static int64_t next_due(const trp_driver *d, int64_t until)
     int64_t due = trp_engine_next_timer(d->engine),
             other = trp_channel_next_timer(d->channel),
             waits = trp_driver_log_waits_due(d);
-    if (other < due)
-        due = other;
-    if (waits < due)
-        due = waits;
-    if (d->waiting_due < due)
-        due = d->waiting_due;
+    due = trp_earlier(due, other);
+    due = trp_earlier(due, waits);
+    due = trp_earlier(due, d->waiting_due);
     if (d->checking && d->check_due < due)
         due = d->check_due;
-    if (d->last_words_due < due)
-        due = d->last_words_due;
-    if (d->servers_due < due)
-        due = d->servers_due;
-    if (d->moving_due < due)
-        due = d->moving_due;
+    due = trp_earlier(due, d->last_words_due);
+    due = trp_earlier(due, d->servers_due);
+    due = trp_earlier(due, d->moving_due);
     if (!d->stop && d->time_up < due)
         due = d->time_up;
     if (d->stop && !d->killed && d->kill_at < due)

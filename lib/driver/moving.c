@@ -69,8 +69,7 @@ static bool is_served(const trp_driver *d, const struct trp_driver_location *l,
 
 static void due_at(trp_driver *d, int64_t when)
 {
-    if (when < d->moving_due)
-        d->moving_due = when;
+    d->moving_due = trp_earlier(d->moving_due, when);
 }
 
 /* ---- what is needed -------------------------------------------------------------- */

@@ -198,8 +198,7 @@ static void await_words(trp_driver *d, struct trp_executor_record *x,
 {
     (void)was, (void)about;
     x->last_words_due = d->now + LAST_WORDS_NS;
-    if (x->last_words_due < d->last_words_due)
-        d->last_words_due = x->last_words_due;
+    d->last_words_due = trp_earlier(d->last_words_due, x->last_words_due);
 }
 
 /* The socket of one whose node is gone stays open until network.timeout. */

@@ -385,11 +385,6 @@ static int64_t next_look(const trp_executor *e)
     return e->commands > 0 ? trp_spawner_next_look(e->spawner) : INT64_MAX;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void wait_for_work(trp_executor *e, int64_t now)
 {
     /* This turn may have heard that there is nothing to wait for any more. */
@@ -397,8 +392,8 @@ static void wait_for_work(trp_executor *e, int64_t now)
         return;
     atomic_store(&e->sleeping, 1); /* a deadline that begins from here on wakes it */
     int64_t until =
-        least(trp_channel_next_timer(e->channel), trp_functions_next_timer(e));
-    until = least(until, next_look(e));
+        trp_earlier(trp_channel_next_timer(e->channel), trp_functions_next_timer(e));
+    until = trp_earlier(until, next_look(e));
     int64_t left = until > now ? until - now : 0;
     struct timespec wait = {.tv_sec = left / TRP_SECOND, .tv_nsec = left % TRP_SECOND};
     struct pollfd p[] = {

@@ -301,8 +301,7 @@ void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause
     r->asked = true;
     kill(-r->pid, SIGTERM);
     kill(-r->pid, SIGCONT);
-    if (at < r->kill_at_ns)
-        r->kill_at_ns = at;
+    r->kill_at_ns = trp_earlier(r->kill_at_ns, at);
 }
 
 void trp_keeper_timers(struct trp_keeper *k, int64_t now)
@@ -339,14 +338,10 @@ int64_t trp_keeper_next_timer(const struct trp_keeper *k)
         const struct trp_running *r = &k->running[i];
         if (r->state == TRP_RUN_FREE)
             continue;
-        if (r->timeout_at_ns < next)
-            next = r->timeout_at_ns;
-        if (r->begin_at_ns < next)
-            next = r->begin_at_ns;
-        if (r->kill_at_ns < next)
-            next = r->kill_at_ns;
-        if (r->look_at_ns < next)
-            next = r->look_at_ns;
+        next = trp_earlier(next, r->timeout_at_ns);
+        next = trp_earlier(next, r->begin_at_ns);
+        next = trp_earlier(next, r->kill_at_ns);
+        next = trp_earlier(next, r->look_at_ns);
     }
     return next;
 }

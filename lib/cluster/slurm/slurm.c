@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include "cluster/slurm/slurm_parts.h"
+#include "core/base/time.h"
+#include "os/whole_file.h"
 
 enum {
     CLOSE_FIRST_MS = 2200, /* from the first blow, which lets a step tidy up */
@@ -80,8 +82,8 @@ static void look_after(struct trp_slurm *s)
     int64_t tidy = trp_slurm_tidy_look(s); /* before the nodes go that it needs */
     trp_slurm_shrink_own(s);
     int64_t due = trp_slurm_additional_look(s), again = trp_slurm_shrink_due(s);
-    due = again < due ? again : due;
-    due = tidy < due ? tidy : due;
+    due = trp_earlier(due, again);
+    due = trp_earlier(due, tidy);
     if (due == INT64_MAX)
         return;
     int64_t left = due - (int64_t)uv_hrtime();

@@ -286,7 +286,7 @@ void trp_ahead_look(struct trp_engine *e)
             continue;
         }
         int64_t at = s->ahead.n ? reconsider(e, s, c) : consider(e, s, c);
-        due = at < due ? at : due;
+        due = trp_earlier(due, at);
     }
     e->ahead_due = due;
 }

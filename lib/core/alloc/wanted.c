@@ -254,8 +254,7 @@ static bool may_release(struct trp_engine *e, const struct trp_class *c,
         due = x->idle.since + e->config.backlog_timeout_ns;
     if (!cached || e->now >= due)
         return true;
-    if (due < e->retry_due)
-        e->retry_due = due;
+    e->retry_due = trp_earlier(e->retry_due, due);
     return false;
 }
 
@@ -447,7 +446,7 @@ static void give_back(struct trp_engine *e)
             continue;
         int64_t at = give_back_at(e, x, waits);
         if (e->now < at) {
-            e->retry_due = at < e->retry_due ? at : e->retry_due;
+            e->retry_due = trp_earlier(e->retry_due, at);
             continue;
         }
         if (!may_expire(e, c))
@@ -513,8 +512,7 @@ int64_t trp_wanted_due(const struct trp_engine *e)
     int64_t due = e->retry_due;
     if (e->config.fixed)
         return INT64_MAX;
-    if (trp_idle_due(e->idle) < due)
-        due = trp_idle_due(e->idle);
+    due = trp_earlier(due, trp_idle_due(e->idle));
     if (e->targets && trp_targets_due(e->targets) < due)
         due = trp_targets_due(e->targets);
     return due;

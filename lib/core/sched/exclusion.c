@@ -9,6 +9,7 @@
  */
 #include <utlist.h>
 
+#include "core/base/time.h"
 #include "core/engine_state.h"
 
 #define REVIVE_NS INT64_C(1000000000) /* scheduler.revive.interval */
@@ -275,8 +276,7 @@ int64_t trp_exclusion_due(const struct trp_engine *e)
 {
     int64_t due = e->sched_alone ? INT64_MAX : trp_health_next_expiry(e->tracker);
     for (const struct trp_task_set *s = e->stuck; s; s = s->stuck_next)
-        if (s->abort_at < due)
-            due = s->abort_at;
+        due = trp_earlier(due, s->abort_at);
     return due;
 }
 

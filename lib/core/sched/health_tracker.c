@@ -319,8 +319,7 @@ static int64_t first_expiry(const struct places *p)
 
 int64_t trp_health_next_expiry(const trp_health_tracker *t)
 {
-    int64_t a = first_expiry(&t->executors), b = first_expiry(&t->nodes);
-    return a < b ? a : b;
+    return trp_earlier(first_expiry(&t->executors), first_expiry(&t->nodes));
 }
 
 static bool is_excluded(const struct places *p, uint32_t number)

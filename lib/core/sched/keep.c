@@ -85,8 +85,7 @@ TRP_RARE bool trp_keep(struct trp_engine *e, struct trp_task_set *s)
         s->keep_until = trp_time_after(e->now, time);
     c->keep_for = s;
     c->keep_due = s->keep_until;
-    if (c->keep_due < e->keep_due)
-        e->keep_due = c->keep_due;
+    e->keep_due = trp_earlier(e->keep_due, c->keep_due);
     return !over;
 }
 

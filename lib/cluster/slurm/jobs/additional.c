@@ -14,6 +14,7 @@
 
 #include "cluster/slurm/helper/inventory_lines.h"
 #include "cluster/slurm/jobs/additional_parts.h"
+#include "core/base/time.h"
 
 enum { OWED = 256 };
 
@@ -180,7 +181,7 @@ static int64_t look_after_kinds(struct trp_slurm *s)
         return due;
     for (uint32_t i = 0; i < trp_slurm_ledger_kinds(s->ledger); i++) {
         one = trp_additional_ask(s, trp_slurm_ledger_kind(s->ledger, i));
-        due = one < due ? one : due;
+        due = trp_earlier(due, one);
     }
     one = trp_additional_poll(s);
     return one < due ? one : due;
@@ -197,7 +198,7 @@ int64_t trp_slurm_additional_look(struct trp_slurm *s)
          !s->additional.allowed && i < trp_slurm_ledger_kinds(s->ledger); i++)
         trp_additional_make_do(s, trp_slurm_ledger_kind(s->ledger, i), true);
     one = s->additional.allowed ? look_after_kinds(s) : INT64_MAX;
-    due = one < due ? one : due;
+    due = trp_earlier(due, one);
     one = trp_additional_guard(s);
     return one < due ? one : due;
 }

@@ -393,7 +393,7 @@ int64_t trp_slurm_shrink_due(const struct trp_slurm *s)
     int64_t now = trp_additional_now(), due = due_of(&s->shrink.own, now);
     for (const struct trp_slurm_job *j = s->additional.jobs; j; j = j->next) {
         int64_t one = due_of(&j->shrinking, now);
-        due = one < due ? one : due;
+        due = trp_earlier(due, one);
     }
     if (s->shrink.settled_ns > now && s->shrink.settled_ns < due)
         due = s->shrink.settled_ns;

@@ -23,6 +23,7 @@
 #include "cluster/slurm/jobs/additional_parts.h"
 #include "cluster/slurm/steps/step.h"
 #include "core/base/array.h"
+#include "core/base/time.h"
 #include "events/run_folder.h"
 #include "os/child.h"
 
@@ -331,7 +332,7 @@ int64_t trp_slurm_tidy_look(struct trp_slurm *s)
     for (struct trp_slurm_debris *d = s->tidy.list; d; d = next) {
         next = d->next;
         int64_t one = look_at(s, d);
-        due = one < due ? one : due;
+        due = trp_earlier(due, one);
     }
     return due;
 }

@@ -34,6 +34,7 @@
 #include "cluster/slurm/helper/line.h"
 #include "cluster/slurm/shared/step_folder.h"
 #include "cluster/slurm/steps/step.h"
+#include "core/base/time.h"
 #include "executor/discover.h"
 #include "executor/executor.h"
 #include "os/cgroup.h"
@@ -273,8 +274,7 @@ static int start_mpirun(struct step *s)
 
 static void kill_at(struct step *s, int64_t at)
 {
-    if (at < s->kill_at)
-        s->kill_at = at;
+    s->kill_at = trp_earlier(s->kill_at, at);
 }
 
 static void on_signals(struct step *s)
