@@ -375,6 +375,9 @@ void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j);
 
 /* perform_attempts.c: sends the launches gathered in this turn. */
 void trp_driver_flush(trp_driver *d);
+/* Sends a message and frees it: the codes of trp_channel_send. */
+int trp_driver_send(const trp_driver *d, trp_executor_id executor,
+                    struct trp_buf *take_message);
 
 /* executor_records.c */
 struct trp_executor_record *trp_record_of(const trp_driver *d, uint32_t executor);

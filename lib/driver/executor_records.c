@@ -159,9 +159,7 @@ void trp_record_release(trp_driver *d, trp_executor_id id)
         struct trp_buf b = {0};
         /* Nobody of the run comes there after it, when its job ends. */
         trp_shutdown_put(&b, d->over || (x->going && !x->leaving));
-        if (!b.failed)
-            trp_channel_send(d->channel, id.n, b.data, b.size);
-        trp_buf_free(&b);
+        trp_driver_send(d, id, &b);
     }
     if (x->here && d->cluster)
         d->cluster->ops->release(d->cluster, id, joined);

@@ -13,9 +13,7 @@ static void answer(trp_driver *d, const struct trp_executor_record *x,
     trp_synced_put(&b, a);
     if (message)
         trp_put_bytes(&b, message->data, message->size);
-    if (!b.failed)
-        trp_channel_send(d->channel, x->id.n, b.data, b.size);
-    trp_buf_free(&b);
+    trp_driver_send(d, x->id, &b);
 }
 
 /* An endpoint of a location; NULL: nobody serves it. */

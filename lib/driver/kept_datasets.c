@@ -24,10 +24,9 @@ static void tell_unpersist(trp_driver *d, const struct trp_executor_record *x,
                            uint32_t dataset)
 {
     struct trp_buf b = {0};
-    trp_unpersist_put(&b, dataset);
-    if (b.failed || trp_channel_send(d->channel, x->id.n, b.data, b.size) == TRP_ENOMEM)
+    trp_number_put(&b, TRP_MSG_UNPERSIST, dataset);
+    if (trp_driver_send(d, x->id, &b) == TRP_ENOMEM)
         trp_perform_out_of_memory(d);
-    trp_buf_free(&b);
 }
 
 /* It is told again with the end of the attempt that caused it. */

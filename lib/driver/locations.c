@@ -35,14 +35,6 @@ enum {
 
 /* ---- orders ---------------------------------------------------------------------- */
 
-static void send_to(trp_driver *d, const struct trp_executor_record *x,
-                    struct trp_buf *take)
-{
-    if (!take->failed)
-        trp_channel_send(d->channel, x->id.n, take->data, take->size);
-    trp_buf_free(take);
-}
-
 /* Whether there are outputs on its host that it is to serve. A location that was once
  * without a server does not count: executors of one shape come and go there, and outputs
  * that are added to it would be orphaned again. */
@@ -80,7 +72,7 @@ void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x)
         snprintf(own, sizeof own, "%s/state/scratch", d->run_dir);
     o.serves = own_disk || !o.opens;
     trp_files_order_put(&b, &o);
-    send_to(d, x, &b);
+    trp_driver_send(d, x->id, &b);
 }
 
 void trp_driver_shares_files(trp_driver *d)
@@ -266,7 +258,7 @@ bool trp_driver_tell_servers(trp_driver *d, struct trp_executor_record *x)
     bool good = !b.failed;
     if (good)
         x->servers_known = d->location_changes;
-    send_to(d, x, &b);
+    trp_driver_send(d, x->id, &b);
     return good;
 }
 

@@ -139,7 +139,7 @@ static bool begin_by(trp_driver *d, const struct trp_executor_record *x)
     bool some = list.n > 0;
     if (some) {
         trp_move_put(&b, list.v, list.n);
-        some = !b.failed && trp_channel_send(d->channel, x->id.n, b.data, b.size) >= 0;
+        some = trp_driver_send(d, x->id, &b) >= 0;
     }
     if (some)
         begin(d, l, x->id.n, patience(d, &list));
@@ -272,10 +272,10 @@ void trp_driver_on_moved(trp_driver *d, struct trp_executor_record *x,
     struct trp_driver_location *l = own_of(d, x);
     const uint32_t number = x->location;
     struct trp_moved_output m;
-    struct trp_view v;
+    struct trp_view v = trp_message_view(data, size, TRP_MSG_MOVED);
     bool last = false;
     char *text = NULL;
-    int rc = l ? trp_moved_open(data, size, &v) : TRP_EPROTO;
+    int rc = l ? 0 : TRP_EPROTO;
     while (rc >= 0 && (rc = trp_moved_next(&v, &m, &last, &text)) > 0)
         if (d->locations[number].moving && d->locations[number].mover == x->id.n)
             take_moved(d, &d->locations[number], NULL, &m);

@@ -25,6 +25,17 @@ static bool is_sent(int code)
     return code == 0 || code == TRP_ENOENT;
 }
 
+int trp_driver_send(const trp_driver *d, trp_executor_id executor,
+                    struct trp_buf *take_message)
+{
+    int code = take_message->failed
+                   ? TRP_ENOMEM
+                   : trp_channel_send(d->channel, executor.n, take_message->data,
+                                      take_message->size);
+    trp_buf_free(take_message);
+    return code;
+}
+
 static void send_to(trp_driver *d, uint32_t executor, const struct trp_buf *b)
 {
     if (b->failed || !is_sent(trp_channel_send(d->channel, executor, b->data, b->size)))
@@ -36,7 +47,7 @@ static void send_over(trp_driver *d, struct trp_executor_record *x)
     struct trp_buf b = {0};
     for (uint32_t i = 0; i < x->nover; i++) {
         trp_buf_clear(&b);
-        trp_forget_put(&b, x->over[i]);
+        trp_number_put(&b, TRP_MSG_FORGET, x->over[i].n);
         send_to(d, x->id.n, &b);
     }
     x->nover = 0;
@@ -100,7 +111,7 @@ static void flush_one(trp_driver *d, struct trp_executor_record *x)
 {
     if (!x->launching)
         return;
-    trp_launch_finish(&x->launches);
+    trp_batch_finish(&x->launches);
     if (x->state & TRP_RECORD_JOINED)
         send_to(d, x->id.n, &x->launches);
     trp_buf_clear(&x->launches);

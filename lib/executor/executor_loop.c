@@ -97,7 +97,7 @@ static void send_ends(trp_executor *e)
     send_blocks(e);
     if (e->ends.size == 0)
         return;
-    trp_ends_finish(&e->ends);
+    trp_batch_finish(&e->ends);
     if (e->ends.failed ||
         trp_channel_send(e->channel, TRP_DRIVER_PEER, e->ends.data, e->ends.size) < 0)
         trp_executor_fail(e, "cannot send ends to the driver");
@@ -267,9 +267,8 @@ static void kill_attempt(trp_executor *e, trp_attempt_id attempt,
 static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
 {
     trp_attempt_id attempt;
-    trp_stage_id stage;
     enum trp_kill_mode mode;
-    uint32_t dataset;
+    uint32_t number;
     switch (trp_message_kind_of(data, size)) {
     case TRP_MSG_STAGE:
         return trp_executor_stage_add(e, data, size) == TRP_OK;
@@ -281,9 +280,9 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
         kill_attempt(e, attempt, mode);
         return true;
     case TRP_MSG_FORGET:
-        if (trp_forget_get(data, size, &stage) < 0)
+        if (trp_number_get(data, size, TRP_MSG_FORGET, &number) < 0)
             return false;
-        trp_executor_stage_forget(e, stage.n);
+        trp_executor_stage_forget(e, number);
         return true;
     case TRP_MSG_SHUTDOWN:
         if (trp_shutdown_get(data, size, &e->run_over) < 0)
@@ -293,9 +292,9 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
     case TRP_MSG_SYNCED:
         return trp_syncs_answer(e, data, size);
     case TRP_MSG_UNPERSIST:
-        if (trp_unpersist_get(data, size, &dataset) < 0)
+        if (trp_number_get(data, size, TRP_MSG_UNPERSIST, &number) < 0)
             return false;
-        trp_block_drop(e->blocks, dataset);
+        trp_block_drop(e->blocks, number);
         return true;
     case TRP_MSG_INPUTS:
         return trp_executor_inputs(e, data, size) == TRP_OK;

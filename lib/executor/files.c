@@ -162,10 +162,10 @@ int trp_executor_files_order(trp_executor *e, const uint8_t *message, size_t siz
 int trp_executor_servers(trp_executor *e, const uint8_t *message, size_t size)
 {
     struct trp_executor_files *f = atomic_load(&e->files);
-    struct trp_view v;
+    struct trp_view v = trp_message_view(message, size, TRP_MSG_SERVERS);
     uint32_t location, n;
     char **endpoints;
-    int rc = f && f->client ? trp_servers_open(message, size, &v) : TRP_EPROTO;
+    int rc = f && f->client ? 0 : TRP_EPROTO;
     while (rc >= 0 && (rc = trp_servers_next(&v, &location, &endpoints, &n)) > 0) {
         rc = trp_block_client_learn(f->client, location, (const char *const *)endpoints,
                                     n);

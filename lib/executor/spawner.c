@@ -209,7 +209,7 @@ int trp_spawner_start(trp_spawner *s, const struct trp_spawn *spawn)
     struct trp_buf one = {0};
     trp_launch_begin(&one);
     trp_launch_put(&one, spawn->launch);
-    trp_launch_finish(&one);
+    trp_batch_finish(&one);
     begin_frame(s, TRP_FRAME_START);
     trp_put_u32(&s->out, spawn->ranks);
     trp_put_u8(&s->out, spawn->by_srun);

@@ -310,7 +310,7 @@ static void send_ends(struct trp_keeper *k)
 {
     if (k->ends.size && !may_hold(k)) {
         size_t size;
-        trp_ends_finish(&k->ends);
+        trp_batch_finish(&k->ends);
         size = k->ends.size + 1;
         trp_put_u32(&k->out, (uint32_t)size);
         trp_put_u8(&k->out, TRP_FRAME_ENDS);

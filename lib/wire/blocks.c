@@ -50,19 +50,3 @@ int trp_blocks_next(struct trp_view *v, struct trp_block_state *ret)
     bool good = !v->bad && ret->level <= TRP_BLOCK_LEVELS;
     return good && (ret->there || !(ret->memory | ret->disk)) ? 1 : TRP_EPROTO;
 }
-
-void trp_unpersist_put(struct trp_buf *b, uint32_t dataset)
-{
-    trp_put_u8(b, TRP_MSG_UNPERSIST);
-    trp_put_u32(b, dataset);
-}
-
-int trp_unpersist_get(const void *p, size_t n, uint32_t *ret_dataset)
-{
-    struct trp_view v = trp_message_view(p, n, TRP_MSG_UNPERSIST);
-    uint32_t dataset = trp_get_u32(&v);
-    if (!trp_view_end(&v))
-        return TRP_EPROTO;
-    *ret_dataset = dataset;
-    return 0;
-}

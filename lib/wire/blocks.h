@@ -34,7 +34,4 @@ int trp_blocks_open(const void *p, size_t n, struct trp_view *ret_v,
                     uint32_t *ret_problem, uint32_t *ret_count);
 int trp_blocks_next(struct trp_view *v, struct trp_block_state *ret);
 
-void trp_unpersist_put(struct trp_buf *b, uint32_t dataset);
-int trp_unpersist_get(const void *p, size_t n, uint32_t *ret_dataset);
-
 #endif

@@ -106,12 +106,6 @@ void trp_servers_add(struct trp_buf *b, uint32_t location, const char *const *en
         trp_put_text(b, endpoints[i]);
 }
 
-int trp_servers_open(const void *p, size_t n, struct trp_view *ret)
-{
-    *ret = trp_message_view(p, n, TRP_MSG_SERVERS);
-    return ret->bad ? TRP_EPROTO : 0;
-}
-
 void trp_endpoints_free(char **endpoints, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -204,12 +198,6 @@ void trp_moved_finish(struct trp_buf *b, bool last, const char *text)
     trp_put_u8(b, 0);
     trp_put_u8(b, last);
     trp_put_text(b, text);
-}
-
-int trp_moved_open(const void *p, size_t size, struct trp_view *ret)
-{
-    *ret = trp_message_view(p, size, TRP_MSG_MOVED);
-    return ret->bad ? TRP_EPROTO : 0;
 }
 
 int trp_moved_next(struct trp_view *v, struct trp_moved_output *ret, bool *ret_last,

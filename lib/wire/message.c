@@ -202,7 +202,7 @@ static void batch_begin(struct trp_buf *b, enum trp_message_kind kind)
     trp_put_raw(b, &head, sizeof head);
 }
 
-static void batch_finish(struct trp_buf *b)
+void trp_batch_finish(struct trp_buf *b)
 {
     struct trp_batch_head head;
     if (b->failed)
@@ -231,11 +231,6 @@ void trp_launch_begin(struct trp_buf *b)
     batch_begin(b, TRP_MSG_LAUNCH);
 }
 
-void trp_launch_finish(struct trp_buf *b)
-{
-    batch_finish(b);
-}
-
 int trp_launch_open(const void *p, size_t n, struct trp_view *ret_v,
                     uint32_t *ret_count)
 {
@@ -257,11 +252,6 @@ int trp_launch_open(const void *p, size_t n, struct trp_view *ret_v,
 void trp_ends_begin(struct trp_buf *b)
 {
     batch_begin(b, TRP_MSG_ENDS);
-}
-
-void trp_ends_finish(struct trp_buf *b)
-{
-    batch_finish(b);
 }
 
 int trp_ends_open(const void *p, size_t n, struct trp_view *ret_v, uint32_t *ret_count)
@@ -303,19 +293,20 @@ int trp_kill_get(const void *p, size_t n, trp_attempt_id *ret_attempt,
     return 0;
 }
 
-void trp_forget_put(struct trp_buf *b, trp_stage_id stage)
+void trp_number_put(struct trp_buf *b, enum trp_message_kind kind, uint32_t number)
 {
-    trp_put_u8(b, TRP_MSG_FORGET);
-    trp_put_u32(b, stage.n);
+    trp_put_u8(b, (uint8_t)kind);
+    trp_put_u32(b, number);
 }
 
-int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage)
+int trp_number_get(const void *p, size_t n, enum trp_message_kind kind,
+                   uint32_t *ret_number)
 {
-    struct trp_view v = trp_message_view(p, n, TRP_MSG_FORGET);
-    trp_stage_id stage = {trp_get_u32(&v)};
+    struct trp_view v = trp_message_view(p, n, kind);
+    uint32_t number = trp_get_u32(&v);
     if (!trp_view_end(&v))
         return TRP_EPROTO;
-    *ret_stage = stage;
+    *ret_number = number;
     return 0;
 }
 

@@ -142,7 +142,7 @@ struct trp_launch {
  * one is not sent. Fixed part 32 bytes a launch. */
 void trp_launch_begin(struct trp_buf *b);
 static inline void trp_launch_put(struct trp_buf *b, const struct trp_launch *l);
-void trp_launch_finish(struct trp_buf *b);
+void trp_batch_finish(struct trp_buf *b); /* an ENDS as well */
 /* Iterates: trp_launch_open on the whole message, which checks all of it, then _next
  * until 0 (end) or < 0. */
 int trp_launch_open(const void *p, size_t n, struct trp_view *ret_v,
@@ -158,8 +158,10 @@ enum trp_kill_mode {
 void trp_kill_put(struct trp_buf *b, trp_attempt_id attempt, enum trp_kill_mode mode);
 int trp_kill_get(const void *p, size_t n, trp_attempt_id *ret_attempt,
                  enum trp_kill_mode *ret_mode);
-void trp_forget_put(struct trp_buf *b, trp_stage_id stage);
-int trp_forget_get(const void *p, size_t n, trp_stage_id *ret_stage);
+/* A FORGET has a stage's number, an UNPERSIST a dataset's, and nothing else. */
+void trp_number_put(struct trp_buf *b, enum trp_message_kind kind, uint32_t number);
+int trp_number_get(const void *p, size_t n, enum trp_message_kind kind,
+                   uint32_t *ret_number);
 /* `over`: the run is. */
 void trp_shutdown_put(struct trp_buf *b, bool over);
 int trp_shutdown_get(const void *p, size_t n, bool *ret_over);
@@ -195,7 +197,6 @@ int trp_synced_get(const void *p, size_t n, struct trp_synced *ret);
  * 4 s of CPU) takes 24 bytes, others 80 + extra. */
 void trp_ends_begin(struct trp_buf *b);
 static inline void trp_ends_put(struct trp_buf *b, const struct trp_end *e);
-void trp_ends_finish(struct trp_buf *b);
 int trp_ends_open(const void *p, size_t n, struct trp_view *ret_v, uint32_t *ret_count);
 static inline int trp_ends_next(struct trp_view *v, struct trp_end *ret);
 

@@ -79,7 +79,7 @@ static int take_launches(const uint8_t *data, size_t size)
         n++;
     }
     FUZZ_CHECK(rc == 0 && n == count, "%u launches of %u, then %d", n, count, rc);
-    trp_launch_finish(&b);
+    trp_batch_finish(&b);
     same("LAUNCH", &b, data, size);
     return 0;
 }
@@ -108,7 +108,7 @@ static void end_again(const struct trp_end *e)
     uint32_t count;
     trp_ends_begin(&b);
     trp_ends_put(&b, e);
-    trp_ends_finish(&b);
+    trp_batch_finish(&b);
     FUZZ_CHECK(trp_ends_open(b.data, b.size, &v, &count) == 0 && count == 1 &&
                    trp_ends_next(&v, &again) == 1 && ends_equal(e, &again),
                "an end of status %u comes back as another", e->status);
@@ -149,11 +149,11 @@ static int take_kill(const uint8_t *data, size_t size)
 static int take_forget(const uint8_t *data, size_t size)
 {
     struct trp_buf b = {0};
-    trp_stage_id stage;
-    int rc = trp_forget_get(data, size, &stage);
+    uint32_t stage;
+    int rc = trp_number_get(data, size, TRP_MSG_FORGET, &stage);
     if (rc < 0)
         return rc;
-    trp_forget_put(&b, stage);
+    trp_number_put(&b, TRP_MSG_FORGET, stage);
     same("FORGET", &b, data, size);
     return 0;
 }
@@ -276,10 +276,10 @@ static int take_location(const uint8_t *data, size_t size)
 static int take_servers(const uint8_t *data, size_t size)
 {
     struct trp_buf b = {0};
-    struct trp_view v;
+    struct trp_view v = trp_message_view(data, size, TRP_MSG_SERVERS);
     uint32_t location, n;
     char **endpoints;
-    int rc = trp_servers_open(data, size, &v);
+    int rc = 0;
     trp_servers_begin(&b);
     while (rc >= 0 && (rc = trp_servers_next(&v, &location, &endpoints, &n)) > 0) {
         trp_servers_add(&b, location, (const char *const *)endpoints, n);
@@ -328,12 +328,10 @@ static int take_moved(const uint8_t *data, size_t size)
 {
     struct trp_moved_output m;
     struct trp_buf b = {0};
-    struct trp_view v;
+    struct trp_view v = trp_message_view(data, size, TRP_MSG_MOVED);
     bool last;
     char *text;
-    int rc = trp_moved_open(data, size, &v);
-    if (rc < 0)
-        return rc;
+    int rc;
     trp_moved_begin(&b);
     while ((rc = trp_moved_next(&v, &m, &last, &text)) > 0)
         trp_moved_add(&b, &m);
@@ -350,10 +348,10 @@ static int take_unpersist(const uint8_t *data, size_t size)
 {
     struct trp_buf b = {0};
     uint32_t dataset;
-    int rc = trp_unpersist_get(data, size, &dataset);
+    int rc = trp_number_get(data, size, TRP_MSG_UNPERSIST, &dataset);
     if (rc < 0)
         return rc;
-    trp_unpersist_put(&b, dataset);
+    trp_number_put(&b, TRP_MSG_UNPERSIST, dataset);
     same("UNPERSIST", &b, data, size);
     return 0;
 }

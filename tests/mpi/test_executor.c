@@ -225,7 +225,7 @@ static void launch(uint32_t stage, uint32_t from, uint32_t to)
     trp_launch_begin(&b);
     for (uint32_t i = from; i < to; i++)
         put(&b, stage, i, i - from >= SLOTS, NULL, NULL);
-    trp_launch_finish(&b);
+    trp_batch_finish(&b);
     send_buf(&b);
 }
 
@@ -249,7 +249,7 @@ static void check_results(void)
     trp_launch_begin(&b);
     put(&b, 1, 0, false, "one", "gpu=0,1\n");
     put(&b, 1, 1, true, "two", NULL);
-    trp_launch_finish(&b);
+    trp_batch_finish(&b);
     send_buf(&b);
     static const char *const want[] = {"one|gpu=0,1\n|3", "two|gpu=0,1\n|3"};
     for (uint32_t i = 0; i < 2; i++) {
@@ -374,7 +374,7 @@ static void check_commands(const char *folder)
     taken -= 2;
     trp_launch_begin(&late);
     put(&late, 40, 4, true, NULL, NULL);
-    trp_launch_finish(&late);
+    trp_batch_finish(&late);
     taken = known;
     send_buf(&late);
     g_assert_cmpint(next_end()->code, ==, 4);

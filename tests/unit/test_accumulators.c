@@ -112,7 +112,7 @@ static void travel(void)
     trp_ends_put(&b, &end);
     end.in_file = end.has_data = false;
     trp_ends_put(&b, &end);
-    trp_ends_finish(&b);
+    trp_batch_finish(&b);
     g_assert_cmpint(trp_ends_open(b.data, b.size, &view, &count), ==, 0);
     for (int i = 0; i < 2; i++) {
         g_assert_cmpint(trp_ends_next(&view, &got), ==, 1);

@@ -14,6 +14,7 @@
 #include "os/held.h"
 #include "os/private_folder.h"
 #include "shuffle_data.h"
+#include "wire/message.h"
 
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -234,7 +235,7 @@ static void a_mover_tells_what_it_has_moved(void)
         last = trp_mover_take(mover, &b) == 1;
         if (!b.size)
             continue;
-        g_assert_cmpint(trp_moved_open(b.data, b.size, &v), ==, 0);
+        v = trp_message_view(b.data, b.size, TRP_MSG_MOVED);
         bool said;
         while (trp_moved_next(&v, &m, &said, &text) > 0) {
             g_assert_cmpuint(m.bytes, >, 0);

@@ -173,7 +173,7 @@ static void put_launches(struct trp_buf *b)
     trp_launch_begin(b);
     for (size_t i = 0; i < G_N_ELEMENTS(launch_samples); i++)
         trp_launch_put(b, &launch_samples[i]);
-    trp_launch_finish(b);
+    trp_batch_finish(b);
 }
 
 static void put_ends(struct trp_buf *b)
@@ -181,7 +181,7 @@ static void put_ends(struct trp_buf *b)
     trp_ends_begin(b);
     for (size_t i = 0; i < G_N_ELEMENTS(end_samples); i++)
         trp_ends_put(b, &end_samples[i]);
-    trp_ends_finish(b);
+    trp_batch_finish(b);
 }
 
 static void put_stage(struct trp_buf *b)
@@ -201,7 +201,7 @@ static void put_kill(struct trp_buf *b)
 
 static void put_forget(struct trp_buf *b)
 {
-    trp_forget_put(b, (trp_stage_id){5});
+    trp_number_put(b, TRP_MSG_FORGET, 5);
 }
 
 static void put_sync(struct trp_buf *b)
@@ -288,8 +288,8 @@ static int take_kill(const void *p, size_t n)
 
 static int take_forget(const void *p, size_t n)
 {
-    trp_stage_id s;
-    return trp_forget_get(p, n, &s);
+    uint32_t stage;
+    return trp_number_get(p, n, TRP_MSG_FORGET, &stage);
 }
 
 static int take_sync(const void *p, size_t n)
@@ -342,13 +342,13 @@ static int take_blocks(const void *p, size_t n)
 
 static void put_unpersist(struct trp_buf *b)
 {
-    trp_unpersist_put(b, 4711);
+    trp_number_put(b, TRP_MSG_UNPERSIST, 4711);
 }
 
 static int take_unpersist(const void *p, size_t n)
 {
     uint32_t dataset;
-    return trp_unpersist_get(p, n, &dataset);
+    return trp_number_get(p, n, TRP_MSG_UNPERSIST, &dataset);
 }
 
 static const struct {
@@ -528,7 +528,7 @@ static void small_messages_come_back_as_they_were(void)
 {
     struct trp_buf b = {0};
     trp_attempt_id a;
-    trp_stage_id s;
+    uint32_t n;
     enum trp_kill_mode mode;
     put_kill(&b);
     g_assert_cmpint(trp_kill_get(b.data, b.size, &a, &mode), ==, 0);
@@ -536,8 +536,8 @@ static void small_messages_come_back_as_they_were(void)
     g_assert_cmpint(mode, ==, TRP_KILL_SOFT);
     trp_buf_clear(&b);
     put_forget(&b);
-    g_assert_cmpint(trp_forget_get(b.data, b.size, &s), ==, 0);
-    g_assert_cmpuint(s.n, ==, 5);
+    g_assert_cmpint(trp_number_get(b.data, b.size, TRP_MSG_FORGET, &n), ==, 0);
+    g_assert_cmpuint(n, ==, 5);
     trp_buf_clear(&b);
     trp_shutdown_put(&b, false);
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_SHUTDOWN);
@@ -570,7 +570,7 @@ static void what_executors_keep_comes_back(void)
     g_assert_cmpint(trp_blocks_next(&v, &s), ==, 0);
     trp_buf_clear(&b);
     put_unpersist(&b);
-    g_assert_cmpint(trp_unpersist_get(b.data, b.size, &n), ==, 0);
+    g_assert_cmpint(trp_number_get(b.data, b.size, TRP_MSG_UNPERSIST, &n), ==, 0);
     g_assert_cmpuint(n, ==, 4711);
     trp_buf_free(&b);
 }
@@ -688,7 +688,7 @@ static void a_million_launches_take_a_few_nanoseconds_each(void)
             l.attempt.n = i;
             trp_launch_put(&b, &l);
         }
-        trp_launch_finish(&b);
+        trp_batch_finish(&b);
         g_assert_cmpint(trp_launch_open(b.data, b.size, &v, &count), ==, 0);
         while (trp_launch_next(&v, &l) > 0)
             sum += l.attempt.n;

@@ -138,7 +138,7 @@ static void servers_come_back(void)
     trp_servers_begin(&b);
     trp_servers_add(&b, 3, two, 2);
     trp_servers_add(&b, 9, NULL, 0);
-    g_assert_cmpint(trp_servers_open(b.data, b.size, &v), ==, 0);
+    v = trp_message_view(b.data, b.size, TRP_MSG_SERVERS);
     g_assert_cmpint(trp_servers_next(&v, &location, &got, &n), ==, 1);
     g_assert_cmpuint(location, ==, 3);
     g_assert_cmpuint(n, ==, 2);
@@ -149,7 +149,7 @@ static void servers_come_back(void)
     g_assert_cmpuint(n, ==, 0);
     trp_endpoints_free(got, n);
     g_assert_cmpint(trp_servers_next(&v, &location, &got, &n), ==, 0);
-    g_assert_cmpint(trp_servers_open(b.data, b.size - 9, &v), ==, 0);
+    v = trp_message_view(b.data, b.size - 9, TRP_MSG_SERVERS);
     g_assert_cmpint(trp_servers_next(&v, &location, &got, &n), ==, TRP_EPROTO);
     trp_buf_free(&b);
 }
@@ -189,7 +189,7 @@ static void what_was_moved_comes_back(void)
         trp_moved_add(&b, &want[i]);
     trp_moved_finish(&b, true, "the disk is full");
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_MOVED);
-    g_assert_cmpint(trp_moved_open(b.data, b.size, &v), ==, 0);
+    v = trp_message_view(b.data, b.size, TRP_MSG_MOVED);
     for (int i = 0; i < 2; i++) {
         g_assert_cmpint(trp_moved_next(&v, &got, &last, &text), ==, 1);
         g_assert_cmpuint(got.is.dataset, ==, want[i].is.dataset);
@@ -202,7 +202,7 @@ static void what_was_moved_comes_back(void)
     g_assert_true(last);
     g_assert_cmpstr(text, ==, "the disk is full");
     free(text);
-    g_assert_cmpint(trp_moved_open(b.data, b.size - 1, &v), ==, 0);
+    v = trp_message_view(b.data, b.size - 1, TRP_MSG_MOVED);
     while (trp_moved_next(&v, &got, &last, &text) > 0)
         ;
     g_assert_true(v.bad);
@@ -260,7 +260,7 @@ static void an_end_carries_what_went_through_map_outputs(void)
     trp_ends_put(&b, &plain);
     trp_ends_put(&b, &end);
     trp_ends_put(&b, &plain);
-    trp_ends_finish(&b);
+    trp_batch_finish(&b);
     g_assert_cmpint(trp_ends_open(b.data, b.size, &v, &count), ==, 0);
     g_assert_cmpuint(count, ==, 3);
     g_assert_cmpint(trp_ends_next(&v, &got), ==, 1);
