@@ -348,11 +348,9 @@ static void slurm_outlived(trp_cluster *c, trp_executor_id executor, int64_t tak
 {
     struct trp_slurm *s = slurm_of(c);
     const struct trp_slurm_executor *e = find_executor(s, executor);
-    struct trp_slurm_job *j =
-        e && e->request.state == TRP_SLURM_PLACED
-            ? trp_slurm_additional_of(s,
-                                      s->inventory.nodes[e->request.spots[0].node].part)
-            : NULL;
+    struct trp_slurm_job *j = e && e->request.state == TRP_SLURM_PLACED
+                                  ? trp_slurm_job_of(s, &e->request)
+                                  : NULL;
     if (j)
         trp_slurm_additional_outlived(s, j, e->request.kind->context, takes_ns);
 }

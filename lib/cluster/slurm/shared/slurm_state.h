@@ -109,6 +109,16 @@ void trp_slurm_own_closed(uv_handle_t *handle);
 
 /* The additional job that a part is, or NULL: it is the driver's own. */
 struct trp_slurm_job *trp_slurm_additional_of(const struct trp_slurm *s, uint32_t part);
+/* Of a request that has its place: the first of its nodes, all of which are of one part,
+ * … */
+const struct trp_slurm_node *trp_slurm_node_of(const struct trp_slurm *s,
+                                               const struct trp_slurm_request *r);
+/* … that, … */
+const struct trp_slurm_part *trp_slurm_part_of(const struct trp_slurm *s,
+                                               const struct trp_slurm_request *r);
+/* … and the additional job that it is. */
+struct trp_slurm_job *trp_slurm_job_of(const struct trp_slurm *s,
+                                       const struct trp_slurm_request *r);
 /* node_view.c: fills in the racks of nodes. */
 int trp_slurm_set_racks(const struct trp_slurm *s,
                         struct trp_slurm_inventory *inventory, trp_error *err);

@@ -15,12 +15,6 @@
 #include "os/argv.h"
 #include "os/held.h"
 
-static const struct trp_slurm_part *part_of(const struct trp_slurm *s,
-                                            const struct trp_slurm_request *r)
-{
-    return &s->inventory.parts[s->inventory.nodes[r->spots[0].node].part];
-}
-
 /* In a job with --stepmgr srun has a variable that says who makes the job's steps: not
  * who makes those of an additional job. Gangs are started without what is around us. */
 static void add_srun(struct trp_argv *a, const struct trp_slurm *s, uint32_t node)
@@ -38,7 +32,7 @@ static void add_srun(struct trp_argv *a, const struct trp_slurm *s, uint32_t nod
 static void add_job(struct trp_argv *a, const struct trp_slurm *s,
                     const struct trp_slurm_request *r)
 {
-    const struct trp_slurm_part *p = part_of(s, r);
+    const struct trp_slurm_part *p = trp_slurm_part_of(s, r);
     add_srun(a, s, r->spots[0].node);
     trp_argv_add(a, "--jobid=%u", p->leader);
     if (p->component >= 0)
@@ -54,7 +48,7 @@ static void add_devices(struct trp_argv *a, const struct trp_slurm *s,
                         const struct trp_slurm_request *r)
 {
     const struct trp_slurm_spot *spot = &r->spots[0];
-    const struct trp_slurm_node *n = &s->inventory.nodes[spot->node];
+    const struct trp_slurm_node *n = trp_slurm_node_of(s, r);
     char text[1024] = "";
     size_t at = 0;
     for (uint32_t i = 0; i < n->npools; i++) {
@@ -99,7 +93,7 @@ char **trp_slurm_step_argv(const struct trp_slurm *s, const struct trp_slurm_req
     while (mpirun && mpirun[n])
         n++;
     add_job(&a, s, r);
-    trp_argv_add(&a, "--nodelist=%s", s->inventory.nodes[r->spots[0].node].name);
+    trp_argv_add(&a, "--nodelist=%s", trp_slurm_node_of(s, r)->name);
     trp_argv_add(&a, "--nodes=1");
     trp_argv_add(&a, "--ntasks=1");
     trp_argv_add(&a, "--cpus-per-task=%llu", (unsigned long long)r->footprint.cores);
@@ -110,10 +104,7 @@ char **trp_slurm_step_argv(const struct trp_slurm *s, const struct trp_slurm_req
     trp_argv_add(&a, "--job-name=%s", name);
     trp_argv_add(&a, "%s", s->rank_program);
     trp_argv_add(&a, "step");
-    trp_argv_add(&a,
-                 trp_slurm_additional_of(s, s->inventory.nodes[r->spots[0].node].part)
-                     ? "additional"
-                     : "own");
+    trp_argv_add(&a, trp_slurm_job_of(s, r) ? "additional" : "own");
     for (uint32_t i = 0; i < r->footprint.nwants; i++) {
         const char *variable =
             trp_site_variable(s->site, r->footprint.wants[i].resource);

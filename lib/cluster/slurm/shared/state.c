@@ -56,3 +56,21 @@ struct trp_slurm_job *trp_slurm_additional_of(const struct trp_slurm *s, uint32_
     }
     return NULL;
 }
+
+const struct trp_slurm_node *trp_slurm_node_of(const struct trp_slurm *s,
+                                               const struct trp_slurm_request *r)
+{
+    return &s->inventory.nodes[r->spots[0].node];
+}
+
+const struct trp_slurm_part *trp_slurm_part_of(const struct trp_slurm *s,
+                                               const struct trp_slurm_request *r)
+{
+    return &s->inventory.parts[trp_slurm_node_of(s, r)->part];
+}
+
+struct trp_slurm_job *trp_slurm_job_of(const struct trp_slurm *s,
+                                       const struct trp_slurm_request *r)
+{
+    return trp_slurm_additional_of(s, trp_slurm_node_of(s, r)->part);
+}

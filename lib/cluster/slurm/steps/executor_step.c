@@ -178,18 +178,10 @@ void trp_slurm_executor_tell(struct trp_slurm_executor *e)
     tell_gone(e, &g);
 }
 
-/* The additional job that it runs in, or NULL. */
-static struct trp_slurm_job *job_of(const struct trp_slurm_executor *e)
-{
-    const struct trp_slurm *s = e->slurm;
-    return trp_slurm_additional_of(s,
-                                   s->inventory.nodes[e->request.spots[0].node].part);
-}
-
 static void describe(const struct trp_slurm_executor *e, enum trp_slurm_verdict v,
                      char *cause, char text[TEXT])
 {
-    const struct trp_slurm_job *j = job_of(e);
+    const struct trp_slurm_job *j = trp_slurm_job_of(e->slurm, &e->request);
     trp_slurm_executor_describe(e, cause, CAUSE);
     if (v == TRP_SLURM_END_JOB_OVER)
         trp_slurm_additional_cause(j, text, TEXT);
@@ -212,7 +204,7 @@ void trp_slurm_executor_finish(struct trp_slurm_executor *e,
                                const struct trp_slurm_line *line)
 {
     (void)line;
-    const struct trp_slurm_job *j = job_of(e);
+    const struct trp_slurm_job *j = trp_slurm_job_of(e->slurm, &e->request);
     enum trp_slurm_verdict v = trp_slurm_executor_verdict(e, j);
     char text[TEXT], cause[CAUSE];
     struct trp_gone g = {.text = text, .cause = cause};
@@ -265,8 +257,9 @@ void trp_slurm_executor_finish_when_over(struct trp_slurm_executor *e,
     bool open = uv_is_active((const uv_handle_t *)&e->out);
     if (!trp_slurm_executor_has_exited(e) || (open && e->blows < TRP_SLURM_BLOWS))
         return;
-    struct trp_slurm_job *j =
-        trp_slurm_executor_in_order(e) || e->heard.asked ? NULL : job_of(e);
+    struct trp_slurm_job *j = trp_slurm_executor_in_order(e) || e->heard.asked
+                                  ? NULL
+                                  : trp_slurm_job_of(e->slurm, &e->request);
     if (j && !j->gone) {
         trp_slurm_additional_doubt(e->slurm, j);
         e->heard.asked = j->asking;

@@ -94,8 +94,7 @@ static int write_hosts(const struct trp_slurm *s, const struct trp_slurm_gang *g
 
 static void tell_step(const struct trp_slurm *s, const struct trp_slurm_gang *g)
 {
-    uint32_t part = s->inventory.nodes[g->request.spots[0].node].part;
-    struct trp_cluster_step step = {.job = s->inventory.parts[part].job,
+    struct trp_cluster_step step = {.job = trp_slurm_part_of(s, &g->request)->job,
                                     .name = g->name,
                                     .gang = true,
                                     .attempt = g->attempt};
@@ -166,8 +165,7 @@ static int lost(void *context, void *ticket, char *text, size_t size)
     struct trp_slurm_gang *g = ticket;
     if (s->closed || g->request.state != TRP_SLURM_PLACED)
         return TRP_ENOENT;
-    uint32_t part = s->inventory.nodes[g->request.spots[0].node].part;
-    struct trp_slurm_job *j = trp_slurm_additional_of(s, part);
+    struct trp_slurm_job *j = trp_slurm_job_of(s, &g->request);
     if (j && !j->gone && !g->asked) {
         g->asked = true;
         trp_slurm_additional_doubt(s, j);
@@ -186,7 +184,7 @@ void trp_slurm_gangs_judge(struct trp_slurm *s, uint32_t part)
     struct trp_slurm_gang *g, *next;
     DL_FOREACH_SAFE(s->gang_list, g, next) {
         if (g->asked && g->request.state == TRP_SLURM_PLACED &&
-            s->inventory.nodes[g->request.spots[0].node].part == part)
+            trp_slurm_node_of(s, &g->request)->part == part)
             trp_gangs_judge(s->gangs, g->attempt);
     }
 }
@@ -300,8 +298,7 @@ void trp_slurm_gang_terminate(struct trp_slurm *s, trp_attempt_id attempt)
     DL_SEARCH_SCALAR(s->gang_list, g, attempt.n, attempt.n);
     if (!g || g->request.state != TRP_SLURM_PLACED)
         return;
-    uint32_t part = s->inventory.nodes[g->request.spots[0].node].part;
     snprintf(call, sizeof call, "term-step job=%u name=%s",
-             s->inventory.parts[part].job, g->name);
+             trp_slurm_part_of(s, &g->request)->job, g->name);
     trp_slurm_helper_tell(s->helper, call);
 }

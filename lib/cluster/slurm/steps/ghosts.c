@@ -159,8 +159,7 @@ static void note_over(struct trp_slurm *s, const struct trp_slurm_request *r,
 {
     struct trp_slurm_ghosts *g = &s->ghosts;
     uint64_t at = g->nover++ % TRP_SLURM_STEPS_KEPT;
-    uint32_t part = s->inventory.nodes[r->spots[0].node].part;
-    g->over[at].job = s->inventory.parts[part].job;
+    g->over[at].job = trp_slurm_part_of(s, r)->job;
     g->over[at].step = step;
 }
 
@@ -185,7 +184,7 @@ void trp_slurm_ghosts_refused(struct trp_slurm *s, const struct trp_slurm_reques
     bool ghost = made && is_ghost(s, r, refusal);
     snprintf(w->refused, sizeof w->refused,
              "Slurm has refused a step of profile %s on %s%s, where it should fit: %s",
-             w->profile.name, s->inventory.nodes[r->spots[0].node].name,
+             w->profile.name, trp_slurm_node_of(s, r)->name,
              r->nspots > 1 ? " and others" : "", refusal);
     for (uint32_t i = 0; i < r->nspots; i++) {
         uint32_t node = r->spots[i].node;

@@ -112,7 +112,7 @@ bool trp_slurm_executor_failed(struct trp_slurm_executor *e)
     const struct trp_slurm *s = e->slurm;
     struct trp_slurm_request_kind *kind = e->request.kind;
     const struct trp_slurm_kind_jobs *w = kind->context;
-    const char *host = s->inventory.nodes[e->request.spots[0].node].name;
+    const char *host = trp_slurm_node_of(s, &e->request)->name;
     if (*kind->failed_on && strcmp(kind->failed_on, host) != 0)
         kind->failed_elsewhere = true;
     snprintf(kind->failed_on, sizeof kind->failed_on, "%s",

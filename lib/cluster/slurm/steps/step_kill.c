@@ -46,10 +46,9 @@ static void end_step(const struct trp_slurm_executor *e)
 {
     const struct trp_slurm *s = e->slurm;
     char call[512], name[TRP_SLURM_STEP_NAME];
-    uint32_t part = s->inventory.nodes[e->request.spots[0].node].part;
     trp_slurm_step_name(e, name);
-    int n =
-        snprintf(call, sizeof call, "end-step job=%u ", s->inventory.parts[part].job);
+    int n = snprintf(call, sizeof call, "end-step job=%u ",
+                     trp_slurm_part_of(s, &e->request)->job);
     if (e->heard.has_step)
         snprintf(call + n, sizeof call - (size_t)n, "step=%u", e->heard.step);
     else

@@ -75,7 +75,7 @@ static bool has_address(const struct trp_slurm_executor *e, const char *resource
 
 static const char *host_of(const struct trp_slurm_executor *e)
 {
-    return e->slurm->inventory.nodes[e->request.spots[0].node].name;
+    return trp_slurm_node_of(e->slurm, &e->request)->name;
 }
 
 /* Another executor on the host has it. */
@@ -152,10 +152,10 @@ static void tell_step(const struct trp_slurm_executor *e)
 {
     const struct trp_slurm *s = e->slurm;
     char name[TRP_SLURM_STEP_NAME];
-    uint32_t part = s->inventory.nodes[e->request.spots[0].node].part;
     trp_slurm_step_name(e, name);
-    struct trp_cluster_step step = {
-        .job = s->inventory.parts[part].job, .name = name, .executor = {e->id}};
+    struct trp_cluster_step step = {.job = trp_slurm_part_of(s, &e->request)->job,
+                                    .name = name,
+                                    .executor = {e->id}};
     if (s->handler.batch.step)
         s->handler.batch.step(s->handler.context, &step);
 }
@@ -181,7 +181,7 @@ void trp_slurm_executor_tell_granted(struct trp_slurm_executor *e,
                                      const struct trp_slurm_line *line)
 {
     struct trp_slurm *s = e->slurm;
-    const struct trp_slurm_node *n = &s->inventory.nodes[e->request.spots[0].node];
+    const struct trp_slurm_node *n = trp_slurm_node_of(s, &e->request);
     (void)line;
     trp_slurm_executor_started(e);
     trp_slurm_budget_accepted(&s->budget);
@@ -203,8 +203,7 @@ void trp_slurm_executor_tell_ending(struct trp_slurm_executor *e,
                                     const struct trp_slurm_line *line)
 {
     struct trp_slurm *s = e->slurm;
-    struct trp_slurm_job *j =
-        trp_slurm_additional_of(s, s->inventory.nodes[e->request.spots[0].node].part);
+    struct trp_slurm_job *j = trp_slurm_job_of(s, &e->request);
     (void)line;
     if (!j)
         return;
@@ -284,8 +283,7 @@ static void describe_memory(const struct trp_slurm_executor *e, char *text, size
 void trp_slurm_executor_describe(const struct trp_slurm_executor *e, char *cause,
                                  size_t size)
 {
-    const struct trp_slurm_node *n =
-        &e->slurm->inventory.nodes[e->request.spots[0].node];
+    const struct trp_slurm_node *n = trp_slurm_node_of(e->slurm, &e->request);
     char how[700], complaint[512], last[160] = "", path[4300];
     trp_slurm_executor_complaint(e, complaint, sizeof complaint);
     if (!trp_slurm_executor_is_there(e)) {

@@ -7,12 +7,6 @@
 
 #include "cluster/slurm/steps/executor_state.h"
 
-static const struct trp_slurm_node *node_of(const struct trp_slurm *s,
-                                            const struct trp_slurm_executor *e)
-{
-    return &s->inventory.nodes[e->request.spots[0].node];
-}
-
 static void on_never(struct trp_slurm *s, const struct trp_slurm_kind_jobs *w)
 {
     struct trp_slurm_executor *e, *next;
@@ -28,7 +22,7 @@ static void on_judged(struct trp_slurm *s, uint32_t part)
     struct trp_slurm_executor *e, *next;
     HASH_ITER(hh, s->executors, e, next) {
         if (trp_slurm_executor_has_srun(e) && e->heard.asked &&
-            node_of(s, e)->part == part)
+            trp_slurm_node_of(s, &e->request)->part == part)
             trp_slurm_executor_happen(e, TRP_SLURM_ON_JUDGED, NULL);
     }
     trp_slurm_gangs_judge(s, part);
@@ -49,7 +43,7 @@ static void on_doubted(struct trp_slurm *s, const char *host)
     struct trp_slurm_executor *e, *next;
     HASH_ITER(hh, s->executors, e, next) {
         if (e->state == TRP_SLURM_EXECUTOR_STARTING &&
-            strcmp(node_of(s, e)->name, host) == 0)
+            strcmp(trp_slurm_node_of(s, &e->request)->name, host) == 0)
             trp_slurm_executor_happen(e, TRP_SLURM_ON_DOUBT, NULL);
     }
 }
@@ -58,7 +52,8 @@ static void on_ends(struct trp_slurm *s, uint32_t part, int64_t when)
 {
     struct trp_slurm_executor *e, *next;
     HASH_ITER(hh, s->executors, e, next) {
-        if (trp_slurm_executor_is_there(e) && node_of(s, e)->part == part)
+        if (trp_slurm_executor_is_there(e) &&
+            trp_slurm_node_of(s, &e->request)->part == part)
             s->handler.batch.executor_ends(s->handler.context, (trp_executor_id){e->id},
                                            when);
     }
@@ -77,7 +72,7 @@ static bool is_in(const struct trp_slurm *s, const struct trp_slurm_request *r,
                   uint32_t part)
 {
     return r->state == TRP_SLURM_PLACED && r->nspots &&
-           s->inventory.nodes[r->spots[0].node].part == part;
+           trp_slurm_node_of(s, r)->part == part;
 }
 
 static uint32_t count_staying(const struct trp_slurm *s, uint32_t part,
