@@ -185,13 +185,7 @@ static ssize_t read_note(const struct trp_keeper *k, const char *folder,
 {
     char path[64];
     snprintf(path, sizeof path, "%s/%s", folder, note);
-    int fd = openat(k->scratch, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    ssize_t n = read(fd, text, size - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return n;
+    return trp_file_begin(k->scratch, path, O_NOFOLLOW, text, size);
 }
 
 static void set_text(struct trp_end *end, uint8_t status, char *text)

@@ -11,15 +11,12 @@
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
+#include "os/whole_file.h"
 
 static bool read_used(int folder, const char *name, long long *cpu_ns, long long *kib)
 {
     char text[64];
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
+    trp_file_begin(folder, name, O_NOFOLLOW, text, sizeof text);
     return sscanf(text, "%lld %lld", cpu_ns, kib) == 2 && *cpu_ns >= 0;
 }
 

@@ -27,6 +27,7 @@
 
 #include "executor/spawner_internal.h"
 #include "os/held.h"
+#include "os/whole_file.h"
 
 enum { FRAME_MAX = 8 << 20, LEVEL = 1, FOLDERS_KEPT = 16 };
 

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "core/base/ids.h"
+#include "os/whole_file.h"
 
 enum { LINE = 4096, NO_LIMIT_MIB = INT32_MAX };
 
@@ -40,15 +41,7 @@ struct place {
 
 static bool read_text(const char *path, char *buf, size_t size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, buf, size - 1);
-    close(fd);
-    if (n < 0)
-        return false;
-    buf[n] = '\0';
-    return true;
+    return trp_file_begin(AT_FDCWD, path, 0, buf, size) >= 0;
 }
 
 static bool write_text(const char *path, const char *text)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "os/process.h"
+#include "os/whole_file.h"
 
 #define PLACES (INT64_C(1) << 32) /* the byte of the first place */
 enum { SAME_MOMENT = 1000 };
@@ -151,11 +152,7 @@ static bool read_run(pid_t pid, char *buf, size_t size)
 {
     char path[64], line[300];
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
-    if (fd >= 0)
-        close(fd);
-    line[n < 0 ? 0 : n] = '\0';
+    trp_file_begin(AT_FDCWD, path, 0, line, sizeof line);
     if (strncmp(line, title, sizeof title - 1) != 0)
         return false;
     snprintf(buf, size, "%s", line + sizeof title - 1);

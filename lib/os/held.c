@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "core/base/escape.h"
+#include "os/whole_file.h"
 
 enum { FOLDERS = 32, FILE_MODE = 0600 };
 

@@ -25,6 +25,7 @@
 #include "os/cgroup.h"
 #include "os/held.h"
 #include "os/tree.h"
+#include "os/whole_file.h"
 
 #define PREFIX "troupe-"
 #define NAME PREFIX "XXXXXX"
@@ -125,11 +126,8 @@ static bool may_be_ours(int at, const char *name)
 
 static bool is_made_for(int folder, const char *const *owners, size_t n)
 {
-    char text[TRP_PRIVATE_OWNER + 1] = "";
-    int fd = openat(folder, MARK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
+    char text[TRP_PRIVATE_OWNER + 1];
+    ssize_t size = trp_file_begin(folder, MARK, O_NOFOLLOW, text, sizeof text);
     for (size_t i = 0; size > 0 && i < n; i++) {
         if (strcmp(text, owners[i]) == 0)
             return true;

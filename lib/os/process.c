@@ -9,21 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/array.h"
+#include "os/whole_file.h"
 
 static bool read_stat(const char *path, struct trp_process *ret)
 {
     char text[1024];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (trp_file_begin(AT_FDCWD, path, 0, text, sizeof text) <= 0)
         return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
     const char *name_end = strrchr(text, ')');
     if (!name_end)
         return false;

@@ -57,6 +57,16 @@ int trp_held_read(const char *path, size_t most, char **ret, size_t *ret_size)
     return code;
 }
 
+ssize_t trp_file_begin(int at, const char *path, int flags, char *buf, size_t size)
+{
+    int fd = openat(at, path, O_RDONLY | O_CLOEXEC | flags);
+    ssize_t n = fd < 0 ? -1 : read(fd, buf, size - 1);
+    if (fd >= 0)
+        close(fd);
+    buf[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
 int trp_file_write(int fd, const void *data, size_t size)
 {
     for (const char *at = data; size > 0;) {

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Reads to the end, of a pipe too, but no more than `most` + 1 bytes: one too many says
  * that there is more. *ret is malloc'ed and has a NUL behind it. 0, or an errno. */
@@ -13,6 +14,11 @@ int trp_file_read(int fd, size_t most, char **ret, size_t *ret_size);
 
 /* The same of a file by its path, in a held folder (os/held.h) or elsewhere. */
 int trp_held_read(const char *path, size_t most, char **ret, size_t *ret_size);
+
+/* The beginning of a small file, below the folder `at` unless its path is absolute: as
+ * text, of at most `size` - 1 bytes. `flags` besides O_RDONLY. Its length, or -1 with
+ * errno: `buf` is "". */
+ssize_t trp_file_begin(int at, const char *path, int flags, char *buf, size_t size);
 
 /* -1 with errno. */
 int trp_file_write(int fd, const void *data, size_t size);

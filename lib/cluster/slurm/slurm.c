@@ -192,10 +192,7 @@ static int read_uri(struct trp_slurm *s, trp_error *err)
         s->uri = strdup("");
         return s->uri ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
     }
-    int in = open(s->command.ompi_server, O_RDONLY | O_CLOEXEC);
-    ssize_t n = in < 0 ? -1 : read(in, text, sizeof text - 1);
-    if (in >= 0)
-        close(in);
+    ssize_t n = trp_file_begin(AT_FDCWD, s->command.ompi_server, 0, text, sizeof text);
     if (n <= 0)
         return trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s",
                              s->command.ompi_server,
