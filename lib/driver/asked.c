@@ -55,8 +55,7 @@ trp_asked *trp_asked_new(uv_loop_t *loop, const char *run_dir, trp_answer *answe
             .run_dir = strdup(run_dir), .answer = answer_of, .context = context};
     int fd = a && a->run_dir ? trp_ask_listen(run_dir) : -1;
     if (fd < 0)
-        trp_error_set(err, TRP_ESYSTEM, "no socket in %s/state: %s", run_dir,
-                      strerror(errno));
+        trp_error_set(err, TRP_ESYSTEM, "no socket in %s/state: %m", run_dir);
     else if (!(a->served = trp_served_new(loop, fd, &how, a, &why)))
         trp_error_set(err, TRP_ESYSTEM, "%s/state/asked: %s", run_dir, why.text);
     if (fd >= 0 && a->served)

@@ -115,8 +115,7 @@ static int make_folder(const char *path, trp_error *err)
 {
     if (trp_held_mkdir(path, 0700) == 0 || errno == EEXIST)
         return 0;
-    return trp_error_set(err, TRP_ESYSTEM, "cannot make %.600s: %s", path,
-                         strerror(errno));
+    return trp_error_set(err, TRP_ESYSTEM, "cannot make %.600s: %m", path);
 }
 
 /* RUN/logs/STAGE, malloc'ed in *ret. */

@@ -43,15 +43,14 @@ int trp_control_listen(char *ret_name, trp_error *err)
     uint8_t random[NAME_BYTES];
     struct sockaddr_un address;
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        return trp_error_set(err, TRP_ESYSTEM, "no random bytes: %s", strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "no random bytes: %m");
     trp_hex_put(random, sizeof random, ret_name + sprintf(ret_name, "troupe-"));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     socklen_t size = make_address(ret_name, &address);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&address, size) == 0 &&
         listen(fd, 4) == 0)
         return fd;
-    int code = trp_error_set(err, TRP_ESYSTEM, "cannot open the control socket: %s",
-                             strerror(errno));
+    int code = trp_error_set(err, TRP_ESYSTEM, "cannot open the control socket: %m");
     if (fd >= 0)
         close(fd);
     return code;
@@ -90,15 +89,14 @@ int trp_control_accept(int listen_fd, int *ret_fd, trp_error *err)
     if (fd < 0 && (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR))
         return TRP_EWAIT;
     if (fd < 0)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot accept the driver: %s",
-                             strerror(errno));
+        return trp_error_set(err, TRP_ESYSTEM, "cannot accept the driver: %m");
     if (!trp_same_user(fd)) {
         close(fd);
         return TRP_EWAIT;
     }
     if (send_files(fd) < 0) {
-        int code = trp_error_set(
-            err, TRP_ESYSTEM, "cannot hand stdio to the driver: %s", strerror(errno));
+        int code =
+            trp_error_set(err, TRP_ESYSTEM, "cannot hand stdio to the driver: %m");
         close(fd);
         return code;
     }

@@ -348,15 +348,13 @@ static int read_all(trp_done_log *l, trp_error *err)
     if (!in)
         return errno == ENOENT
                    ? 0
-                   : trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %s", l->path,
-                                   strerror(errno));
+                   : trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %m", l->path);
     for (uint64_t line = 1; r == 0 && (n = getline(&text, &capacity, in)) > 0; line++) {
         l->torn = text[n - 1] != '\n';
         r = read_line(l, text, (size_t)n, line);
     }
     if (r == 0 && ferror(in))
-        r = trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %s", l->path,
-                          strerror(errno));
+        r = trp_error_set(err, TRP_ESYSTEM, "cannot read %.600s: %m", l->path);
     free(text);
     fclose(in);
     if (r == 0)
@@ -386,8 +384,7 @@ int trp_done_log_open(const char *run_dir, bool read, trp_done_log **ret,
     if (r == 0) {
         l->fd = trp_held_open(l->path, O_WRONLY | O_APPEND | O_CREAT, 0600);
         if (l->fd < 0)
-            r = trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %s", l->path,
-                              strerror(errno));
+            r = trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %m", l->path);
     }
     if (r < 0) {
         trp_done_log_close(l, NULL);

@@ -208,8 +208,7 @@ static void answer(void *context, const char *text, size_t n, struct trp_buf *re
 
 static int no_socket(const char *where, trp_error *err)
 {
-    return trp_error_set(err, TRP_ESYSTEM, "metrics.listen: %.200s: %s", where,
-                         strerror(errno));
+    return trp_error_set(err, TRP_ESYSTEM, "metrics.listen: %.200s: %m", where);
 }
 
 /* A socket that nobody listens on any more is removed; anything else is left. */
@@ -250,8 +249,8 @@ static int put_state(const trp_metrics_http *h, const char *name, const char *te
     snprintf(path, sizeof path, "%s/state/%s", h->run_dir, name);
     if (trp_held_write(path, text, strlen(text), false) == 0)
         return 0;
-    return trp_error_set(err, TRP_ESYSTEM, "metrics.listen: %s cannot be written: %s",
-                         path, strerror(errno));
+    return trp_error_set(err, TRP_ESYSTEM, "metrics.listen: %s cannot be written: %m",
+                         path);
 }
 
 static int note(trp_metrics_http *h, const struct sockaddr_storage *a, trp_error *err)

@@ -239,8 +239,7 @@ static int params_get(const json_t *list, struct trp_run_spec *s)
 
 static int disk_error(const char *what, const char *path, trp_error *err)
 {
-    return trp_error_set(err, TRP_ESYSTEM, "cannot %s %.600s: %s", what, path,
-                         strerror(errno));
+    return trp_error_set(err, TRP_ESYSTEM, "cannot %s %.600s: %m", what, path);
 }
 
 /* Puts `n` bytes into RUN_DIR/state/NAME. */

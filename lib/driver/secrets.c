@@ -33,7 +33,7 @@ static int make_secret(trp_driver *d, trp_error *err)
 {
     if (getrandom(d->secret, sizeof(d->secret), 0) == (ssize_t)sizeof(d->secret))
         return 0;
-    return trp_error_set(err, TRP_ESYSTEM, "no random numbers: %s", strerror(errno));
+    return trp_error_set(err, TRP_ESYSTEM, "no random numbers: %m");
 }
 
 /* Whether MUNGE is asked is decided here, before any executor is started; each is told.

@@ -382,9 +382,8 @@ static bool start_entry(struct trp_keeper *k, struct trp_running *r,
     snprintf(s.log[1], sizeof s.log[1], "%s.err", prefix);
     trp_scratch_name(k, r, name, sizeof name);
     if (k->scratch < 0 || trp_scratch_take(&r->scratch, k->scratch, name) < 0) {
-        trp_keeper_refuse(k, l->attempt, "cannot make scratch folder %s/%s: %s",
-                          k->scratch_path ? k->scratch_path : k->config.scratch, name,
-                          strerror(errno));
+        trp_keeper_refuse(k, l->attempt, "cannot make scratch folder %s/%s: %m",
+                          k->scratch_path ? k->scratch_path : k->config.scratch, name);
         return false;
     }
     s.env = make_environment(k, r, l, &err);

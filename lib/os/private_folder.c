@@ -326,10 +326,9 @@ int trp_run_files_enter(const char *parent, const uint8_t *key, const char *owne
     for (size_t i = 0; i < PLACES; i++)
         if (places[i] && enter_in(places[i], name, owner, run_dir, ret))
             return 0;
-    return trp_error_set(err, TRP_ESYSTEM, "cannot make a folder of the run in %s: %s",
+    return trp_error_set(err, TRP_ESYSTEM, "cannot make a folder of the run in %s: %m",
                          parent[0] ? parent
-                                   : "$TROUPE_SCRATCH, /tmp, $TMPDIR or /var/tmp",
-                         strerror(errno));
+                                   : "$TROUPE_SCRATCH, /tmp, $TMPDIR or /var/tmp");
 }
 
 /* Their owner: not the run's identity alone, which run files have. On its own host a

@@ -59,7 +59,7 @@ void trp_slurm_sweep(struct trp_slurm *s)
     jobs[n++] = own;
     int size = snprintf(line, sizeof line, "%u\n", own);
     if (fd < 0 || write(fd, line, (size_t)size) != size)
-        fprintf(stderr, "troupe: cannot write %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "troupe: cannot write %s: %m\n", path);
     if (fd >= 0)
         close(fd);
     char *call = make_call(s, jobs, n, others);

@@ -247,7 +247,7 @@ static _Noreturn void become(const struct step *s, char **env)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execvpe(s->program[0], s->program, env);
-    dprintf(2, "troupe: cannot start %s: %s\n", s->program[0], strerror(errno));
+    dprintf(2, "troupe: cannot start %s: %m\n", s->program[0]);
     _exit(127);
 }
 
