@@ -183,11 +183,12 @@ static void leave_stage(trp_gangs *s, uint32_t id)
 static int start_gang(trp_gangs *s, struct gang *g)
 {
     size_t size = 0;
-    char **launcher = NULL,
-         *devices = s->backend.devices(s->backend.context, g->ticket, &size);
-    if (!devices)
-        return TRP_ENOMEM;
-    launcher = s->backend.launcher(s->backend.context, g->ticket);
+    char **launcher = NULL, *devices = NULL;
+    FILE *to = open_memstream(&devices, &size);
+    if (to)
+        s->backend.devices(s->backend.context, g->ticket, to);
+    if (to && fclose(to) == 0)
+        launcher = s->backend.launcher(s->backend.context, g->ticket);
     if (!launcher) {
         free(devices);
         return TRP_ENOMEM;

@@ -9,6 +9,8 @@
 #ifndef TRP_CLUSTER_GANGS_H
 #define TRP_CLUSTER_GANGS_H
 
+#include <stdio.h>
+
 #include "cluster/cluster.h"
 
 typedef struct trp_gangs trp_gangs;
@@ -20,8 +22,8 @@ struct trp_gangs_backend {
     void (*leave)(void *context, void *ticket);
     /* … and frees it. */
     void (*forget)(void *context, void *ticket);
-    /* The share's devices, "gpu=0,1\n…", malloc'ed; NULL: out of memory. */
-    char *(*devices)(void *context, void *ticket, size_t *ret_size);
+    /* Prints the share's devices, "gpu=0,1\n…". */
+    void (*devices)(void *context, void *ticket, FILE *to);
     /* Words that start the ranks, put before the rank wrapper; malloc'ed, NULL:
      * they cannot be made. */
     char **(*launcher)(void *context, void *ticket);

@@ -8,6 +8,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* The socket, bound to that; -1: it could not be, and is closed. */
+static int bound(int fd, const void *address, socklen_t size)
+{
+    if (fd < 0 || bind(fd, address, size) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 /* On all addresses of both families, where there are both. */
 static int bind_to_all(void)
 {
@@ -16,22 +25,14 @@ static int bind_to_all(void)
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&six, sizeof six) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
+    return bound(fd, &six, sizeof six);
 }
 
 static int bind_to_four(in_addr_t address)
 {
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = address};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&four, sizeof four) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
+    return bound(fd, &four, sizeof four);
 }
 
 static int open_socket(bool here_only, trp_error *err, uint16_t *ret_port)
@@ -61,9 +62,10 @@ static bool is_ours(const char *host)
     if (getaddrinfo(host, "0", &hints, &list) != 0)
         return false;
     for (struct addrinfo *a = list; a && !ours; a = a->ai_next) {
-        int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        ours = fd >= 0 && bind(fd, a->ai_addr, a->ai_addrlen) == 0;
-        if (fd >= 0)
+        int fd = bound(socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), a->ai_addr,
+                       a->ai_addrlen);
+        ours = fd >= 0;
+        if (ours)
             close(fd);
     }
     freeaddrinfo(list);

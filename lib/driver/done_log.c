@@ -590,6 +590,16 @@ static void write_line(trp_done_log *l)
     pthread_mutex_unlock(&l->write);
 }
 
+static void put_files(trp_done_log *l, struct trp_print inputs,
+                      const struct trp_outputs *outputs)
+{
+    if (is_known(inputs)) {
+        put_print(l, "\"inputs\":", inputs);
+        put_text(l, ",");
+    }
+    put_outputs(l, outputs);
+}
+
 void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
                        struct trp_print id, struct trp_print print,
                        struct trp_print inputs, const struct trp_outputs *outputs)
@@ -598,11 +608,7 @@ void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
     put_print(l, "{\"done\":", id);
     put_print(l, ",\"is\":", print);
     put_text(l, ",\"stage\":\"%s\",\"task\":%u,", stage, task);
-    if (is_known(inputs)) {
-        put_print(l, "\"inputs\":", inputs);
-        put_text(l, ",");
-    }
-    put_outputs(l, outputs);
+    put_files(l, inputs, outputs);
     write_line(l);
     sync_sometimes(l);
 }
@@ -613,11 +619,7 @@ void trp_done_log_sums(trp_done_log *l, uint32_t task, struct trp_print id,
     begin_line(l);
     put_print(l, "{\"sums\":", id);
     put_text(l, ",\"task\":%u,", task);
-    if (is_known(inputs_sums)) {
-        put_print(l, "\"inputs\":", inputs_sums);
-        put_text(l, ",");
-    }
-    put_outputs(l, outputs);
+    put_files(l, inputs_sums, outputs);
     write_line(l);
 }
 

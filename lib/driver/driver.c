@@ -114,20 +114,16 @@ static void log_environment(trp_driver *d)
 
 static int make_cluster(trp_driver *d, const char *ompi_server, trp_error *err)
 {
-    char scratch[4200];
     const struct trp_site *site = d->config.site;
-    if (site && site->scratch)
-        snprintf(scratch, sizeof(scratch), "%s", site->scratch);
-    else if (d->config.where.batch)
-        scratch[0] = '\0'; /* each node's own */
-    else
-        snprintf(scratch, sizeof(scratch), "%s/state/scratch", d->run_dir);
+    const char *of_nodes =
+        d->config.where.batch ? "" : d->shared; /* "": each one's own */
     struct trp_executor_command c = {.argv = d->config.executor_argv,
                                      .secret_file = d->secret_file,
                                      .munge = d->munge,
                                      .run_name = d->run_name,
                                      .run_dir = d->run_dir,
-                                     .scratch = scratch,
+                                     .scratch = site && site->scratch ? site->scratch
+                                                                      : of_nodes,
                                      .ompi_server = ompi_server ? ompi_server : "",
                                      .mac = trp_options_bool(d->options, "comm.mac"),
                                      .network_timeout_ns = d->network_timeout_ns,
@@ -498,10 +494,8 @@ int trp_driver_stopped(const trp_driver *d)
 /* Of an elastic run its guard does it, however the run ends. */
 static void remove_scratch(const trp_driver *d)
 {
-    char path[4200];
     size_t budget = SIZE_MAX;
-    snprintf(path, sizeof(path), "%s/state/scratch", d->run_dir);
-    trp_tree_remove(AT_FDCWD, path, &budget);
+    trp_tree_remove(AT_FDCWD, d->shared, &budget);
 }
 
 int trp_driver_end(trp_driver *d, int status, bool quiet)

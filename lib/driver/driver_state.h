@@ -386,8 +386,10 @@ int trp_record_expect(trp_driver *d, trp_executor_id id,
                       const struct trp_granted *granted, trp_error *err);
 void trp_record_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,
                       bool ahead, const char *not_on);
-void trp_record_need(trp_driver *d, trp_executor_id id);
-void trp_record_may_add(trp_driver *d, trp_executor_id id);
+/* Tells the cluster of one that is still to come, or there: `tell` is its operation,
+ * NULL: it has none. */
+void trp_record_tell(trp_driver *d, trp_executor_id id,
+                     void (*tell)(trp_cluster *c, trp_executor_id executor));
 void trp_record_release(trp_driver *d, trp_executor_id id);
 void trp_record_relabel(trp_driver *d, trp_executor_id id, trp_profile_id profile);
 bool trp_record_expected(void *context, uint32_t executor);

@@ -109,18 +109,12 @@ void trp_record_refuse(trp_driver *d, trp_executor_id id, enum trp_refusal how,
     trp_driver_step(d, &ev);
 }
 
-void trp_record_need(trp_driver *d, trp_executor_id id)
+void trp_record_tell(trp_driver *d, trp_executor_id id,
+                     void (*tell)(trp_cluster *c, trp_executor_id executor))
 {
     const struct trp_executor_record *x = trp_record_of(d, id.n);
-    if (x && x->here && !x->released && d->cluster->ops->batch.needed_now)
-        d->cluster->ops->batch.needed_now(d->cluster, id);
-}
-
-void trp_record_may_add(trp_driver *d, trp_executor_id id)
-{
-    const struct trp_executor_record *x = trp_record_of(d, id.n);
-    if (x && x->here && !x->released && d->cluster->ops->batch.may_add)
-        d->cluster->ops->batch.may_add(d->cluster, id);
+    if (x && x->here && !x->released && tell)
+        tell(d->cluster, id);
 }
 
 void trp_record_start(trp_driver *d, trp_executor_id id, trp_profile_id profile,

@@ -143,7 +143,6 @@ static bool begin_by(trp_driver *d, const struct trp_executor_record *x)
     }
     if (some)
         begin(d, l, x->id.n, patience(d, &list));
-    trp_buf_free(&b);
     free(list.v);
     return some;
 }

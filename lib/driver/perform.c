@@ -52,10 +52,10 @@ static void perform(trp_driver *d, const struct trp_action *a)
                          a->executor.ahead, a->executor.not_on);
         break;
     case TRP_ACTION_NEED_EXECUTOR:
-        trp_record_need(d, a->executor.executor);
+        trp_record_tell(d, a->executor.executor, d->cluster->ops->batch.needed_now);
         break;
     case TRP_ACTION_MAY_ADD:
-        trp_record_may_add(d, a->executor.executor);
+        trp_record_tell(d, a->executor.executor, d->cluster->ops->batch.may_add);
         break;
     case TRP_ACTION_ASK_WAIT:
         if (d->cluster->ops->batch.ask_wait)

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/bytes.h"
 #include "core/base/escape.h"
 #include "os/strings.h"
 #include "os/whole_file.h"
@@ -271,19 +272,13 @@ static int load_file(const char *run_dir, const char *name, char **ret, size_t *
 
 static int save_environ(const struct trp_run_spec *s, trp_error *err)
 {
-    size_t n = 0, at = 0;
+    struct trp_buf b = {0};
     for (uint32_t i = 0; i < s->nenviron; i++)
-        n += strlen(s->environ[i]) + 1;
-    char *data = malloc(n + 1);
-    if (!data)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory for the environment");
-    for (uint32_t i = 0; i < s->nenviron; i++) {
-        size_t k = strlen(s->environ[i]) + 1;
-        memcpy(data + at, s->environ[i], k);
-        at += k;
-    }
-    int r = save_file(s->run_dir, "environ", data, n, err);
-    free(data);
+        trp_put_raw(&b, s->environ[i], strlen(s->environ[i]) + 1);
+    int r = b.failed
+                ? trp_error_set(err, TRP_ENOMEM, "out of memory for the environment")
+                : save_file(s->run_dir, "environ", (char *)b.data, b.size, err);
+    trp_buf_free(&b);
     return r;
 }
 

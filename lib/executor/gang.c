@@ -174,11 +174,6 @@ int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r,
     return TRP_OK;
 }
 
-void trp_gang_start_free(struct trp_gang_start *g)
-{
-    trp_buf_free(&g->text);
-}
-
 /* Reads a small file of the gang's folder; its length, or -1. */
 static ssize_t read_note(const struct trp_keeper *k, const char *folder,
                          const char *note, char *text, size_t size)

@@ -284,14 +284,20 @@ int trp_spawner_function(trp_spawner *s, trp_attempt_id attempt, pid_t thread,
     return n == (ssize_t)sizeof frame ? TRP_OK : TRP_EWAIT;
 }
 
-void trp_spawner_last_words(trp_spawner *s, const struct trp_last_words *last_words)
+void trp_shared_last_words(struct trp_spawner_shared *s,
+                           const struct trp_last_words *last_words)
 {
     uint32_t none = TRP_LAST_WORDS_NONE;
-    if (!atomic_compare_exchange_strong(&s->shared->last_words, &none, 1))
+    if (!atomic_compare_exchange_strong(&s->last_words, &none, 1))
         return;
-    s->shared->last = *last_words;
-    s->shared->last.said = true;
-    atomic_store(&s->shared->last_words, TRP_LAST_WORDS_SAID);
+    s->last = *last_words;
+    s->last.said = true;
+    atomic_store(&s->last_words, TRP_LAST_WORDS_SAID);
+}
+
+void trp_spawner_last_words(trp_spawner *s, const struct trp_last_words *last_words)
+{
+    trp_shared_last_words(s->shared, last_words);
 }
 
 /* Reads what is there; false when nothing came. */

@@ -235,7 +235,7 @@ static void helper_ended(struct trp_keeper *k, struct trp_running *r)
     finish_attempt(k, r);
 }
 
-static struct trp_running *entry_of(struct trp_keeper *k, pid_t pid)
+struct trp_running *trp_running_of(const struct trp_keeper *k, pid_t pid)
 {
     for (uint32_t i = 0; i < k->nrunning; i++) {
         struct trp_running *r = &k->running[i];
@@ -254,7 +254,7 @@ void trp_keeper_reap(struct trp_keeper *k)
         if (waitid(P_ALL, 0, &dead, WEXITED | WNOHANG | WNOWAIT) != 0 ||
             dead.si_pid == 0)
             break;
-        struct trp_running *r = entry_of(k, dead.si_pid);
+        struct trp_running *r = trp_running_of(k, dead.si_pid);
         if (!r) {
             waitpid(dead.si_pid, NULL, 0);
             strays = true;
@@ -375,7 +375,7 @@ static void reap_all(struct trp_keeper *k)
     while (now - begin < 3500 * TRP_MS) {
         pid_t pid;
         while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
-            struct trp_running *r = entry_of(k, pid);
+            struct trp_running *r = trp_running_of(k, pid);
             if (r)
                 r->state = TRP_RUN_DRAINING;
         }

@@ -275,6 +275,13 @@ void trp_keeper_refuse(struct trp_keeper *k, trp_attempt_id attempt, const char 
 void trp_scratch_name(const struct trp_keeper *k, const struct trp_running *r,
                       char *buf, size_t size);
 
+/* The entry whose main process or helper this is; NULL: none. */
+struct trp_running *trp_running_of(const struct trp_keeper *k, pid_t pid);
+
+/* spawner.c: says them, unless others were said before. */
+void trp_shared_last_words(struct trp_spawner_shared *s,
+                           const struct trp_last_words *last_words);
+
 /* spawner_strays.c: kills what belongs to no live attempt; how many are left (also
  * those dying). */
 uint32_t trp_strays_kill(struct trp_keeper *k);
@@ -305,12 +312,12 @@ struct trp_gang_start {
     struct trp_buf text;
 };
 /* Makes the gang's folder "g<entry>" in the scratch root with the specification that
- * its ranks read. `env` is the whole environment of the task. */
+ * its ranks read. `env` is the whole environment of the task. The caller frees the
+ * text. */
 int trp_gang_prepare(struct trp_keeper *k, const struct trp_running *r,
                      const struct trp_gang_call *call, const char *log_prefix,
                      const char *const *env, struct trp_gang_start *ret,
                      trp_error *err);
-void trp_gang_start_free(struct trp_gang_start *g);
 /* Whether a rank has begun. */
 bool trp_gang_has_begun(const struct trp_keeper *k, const struct trp_running *r);
 /* Turns what mpirun returned into how the gang ended, with what its ranks left in the

@@ -108,19 +108,15 @@ int64_t trp_memory_peak_kib(const struct trp_keeper *k)
 
 /* ---- sampling -------------------------------------------------------------------- */
 
+static int by_pid(const void *pid, const void *process)
+{
+    return *(const pid_t *)pid - ((const struct trp_process *)process)->pid;
+}
+
 static int find(const struct trp_process *all, int n, pid_t pid)
 {
-    int low = 0, high = n - 1;
-    while (low <= high) {
-        int middle = (low + high) / 2;
-        if (all[middle].pid == pid)
-            return middle;
-        if (all[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle - 1;
-    }
-    return NOBODY;
+    const struct trp_process *p = bsearch(&pid, all, (size_t)n, sizeof *all, by_pid);
+    return p ? (int)(p - all) : NOBODY;
 }
 
 static int main_of(const struct trp_keeper *k, pid_t pid)
@@ -210,11 +206,7 @@ static void kill_parent(struct trp_keeper *k, int64_t size_kib)
         .peak_mib = size_kib / 1024,
     };
     last_words.has_culprit = blame(k, &last_words.culprit);
-    uint32_t none = TRP_LAST_WORDS_NONE;
-    if (atomic_compare_exchange_strong(&k->shared->last_words, &none, 1)) {
-        k->shared->last = last_words;
-        atomic_store(&k->shared->last_words, TRP_LAST_WORDS_SAID);
-    }
+    trp_shared_last_words(k->shared, &last_words);
     kill(k->config.watched, SIGKILL);
 }
 

@@ -85,14 +85,11 @@ static bool make_program(struct trp_command_stage *s)
         return (s->program[0] = strdup(name)) != NULL;
     for (size_t i = 0; i < n; i++) {
         size_t folder = strcspn(path, ":");
-        size_t size = folder + strlen(name) + 3;
-        char *try = malloc(size);
-        if (!try)
+        if (asprintf(&s->program[i], "%.*s/%s", folder ? (int)folder : 1,
+                     folder ? path : ".", name) < 0) {
+            s->program[i] = NULL;
             return false;
-        memcpy(try, folder ? path : ".", folder ? folder : 1);
-        try[folder ? folder : 1] = '/';
-        strcpy(try + (folder ? folder : 1) + 1, name);
-        s->program[i] = try;
+        }
         path += folder + (path[folder] == ':');
     }
     return true;

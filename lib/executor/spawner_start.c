@@ -352,7 +352,7 @@ static bool start_gang(struct trp_keeper *k, struct trp_running *r, struct start
     s->program = NULL;
     s->cwd = "/";
     bool good = start_process(k, r, s);
-    trp_gang_start_free(&gang);
+    trp_buf_free(&gang.text);
     if (!good)
         trp_gang_finish(k, r, NULL, NULL, 0);
     return good;

@@ -119,22 +119,11 @@ static long long last_pid(const struct trp_keeper *k)
     return last ? strtoll(last + 1, NULL, 10) : -1;
 }
 
-static bool is_ours(const struct trp_keeper *k, pid_t pid)
-{
-    for (uint32_t i = 0; i < k->nrunning; i++) {
-        const struct trp_running *r = &k->running[i];
-        if ((r->state == TRP_RUN_LIVE && r->pid == pid) ||
-            (r->state == TRP_RUN_CLEANING && r->helper == pid))
-            return true;
-    }
-    return false;
-}
-
 /* A child of ours that is neither a main process nor a helper. */
 static bool is_stray(const struct trp_keeper *k, pid_t pid)
 {
     struct trp_process p;
-    if (is_ours(k, pid) || (kill(pid, 0) != 0 && errno == ESRCH))
+    if (trp_running_of(k, pid) || (kill(pid, 0) != 0 && errno == ESRCH))
         return false;
     return trp_process_read(pid, &p) && p.parent == k->self;
 }
@@ -169,7 +158,7 @@ uint32_t trp_strays_kill(struct trp_keeper *k)
     int n = list_children(k, &child);
     uint32_t left = 0;
     for (int i = 0; i < n; i++) {
-        if (is_ours(k, child[i].pid))
+        if (trp_running_of(k, child[i].pid))
             continue;
         struct trp_running *r = trp_strays_owner(k, child[i].pid, child[i].group);
         if (r && r->state == TRP_RUN_LIVE)

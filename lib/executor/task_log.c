@@ -148,20 +148,6 @@ void trp_stage_stream_close(struct trp_command_stage *s)
     s->stream = s->index = -1;
 }
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t k = write(fd, p, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0)
-            return false;
-        p += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
 /* Puts the file behind the stream; false: it stays. */
 static bool put_frame(struct trp_keeper *k, struct trp_command_stage *s, int fd,
                       size_t size, const char *name)
@@ -177,11 +163,11 @@ static bool put_frame(struct trp_keeper *k, struct trp_command_stage *s, int fd,
         return false;
     }
     size_t n = ZSTD_compressCCtx(k->zstd, frame, capacity, text, size, LEVEL);
-    bool good = !ZSTD_isError(n) && write_all(s->stream, frame, n);
+    bool good = !ZSTD_isError(n) && trp_file_write(s->stream, frame, n) == 0;
     int length = snprintf(line, sizeof line, "%s %" PRIu64 " %zu %zu\n", name,
                           s->stream_size, n, size);
     free(text);
-    if (good && write_all(s->index, line, (size_t)length)) {
+    if (good && trp_file_write(s->index, line, (size_t)length) == 0) {
         s->stream_size += n;
         return true;
     }

@@ -337,29 +337,25 @@ void trp_cgroup_memory_open(const char *root, const char *prefix, const char *fo
         copy_path(ret->parent, c.v[i].parent);
         if (folder)
             leave_link(folder, ret->parent);
-        if (trp_cgroup_memory_make(ret, name, 64, group, NULL) < 0)
+        if (!trp_cgroup_memory_make(ret, name, 64, group))
             continue;
         ret->usable = may_join(group, c.v[i].own, ret->v2);
         trp_cgroup_remove(group);
     }
 }
 
-int trp_cgroup_memory_make(const struct trp_cgroup_memory *m, const char *name,
-                           int64_t limit_mib, char *ret_path, trp_error *err)
+bool trp_cgroup_memory_make(const struct trp_cgroup_memory *m, const char *name,
+                            int64_t limit_mib, char *ret_path)
 {
     char path[TRP_CGROUP_PATH], file[TRP_CGROUP_PATH], text[32];
     if (!join(path, m->parent, name) ||
-        !join(file, path, m->v2 ? "memory.max" : "memory.limit_in_bytes"))
-        return trp_error_set(err, TRP_ELIMIT, "path of memory group %s is too long",
-                             name);
-    if (mkdir(path, 0755) < 0)
-        return trp_error_set(err, TRP_ESYSTEM, "cannot make memory group %s: %m", path);
+        !join(file, path, m->v2 ? "memory.max" : "memory.limit_in_bytes") ||
+        mkdir(path, 0755) < 0)
+        return false;
     snprintf(text, sizeof text, "%lld", (long long)limit_mib << 20);
     if (!write_text(file, text)) {
-        int code =
-            trp_error_set(err, TRP_ESYSTEM, "cannot set the limit of %s: %m", path);
         rmdir(path);
-        return code;
+        return false;
     }
     /* No swapping around the limit, where swap is counted at all. */
     if (m->v2) {
@@ -369,7 +365,7 @@ int trp_cgroup_memory_make(const struct trp_cgroup_memory *m, const char *name,
         write_text(file, text);
     }
     copy_path(ret_path, path);
-    return 0;
+    return true;
 }
 
 uint64_t trp_cgroup_oom_kills(const char *path, bool v2)

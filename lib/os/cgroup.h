@@ -45,10 +45,10 @@ struct trp_cgroup_memory {
 void trp_cgroup_memory_open(const char *root, const char *prefix, const char *folder,
                             struct trp_cgroup_memory *ret);
 
-/* Makes PARENT/NAME with a limit. `ret_path` has TRP_CGROUP_PATH bytes. TRP_ESYSTEM,
- * TRP_ELIMIT (path too long); nothing is left behind then. */
-int trp_cgroup_memory_make(const struct trp_cgroup_memory *m, const char *name,
-                           int64_t limit_mib, char *ret_path, trp_error *err);
+/* Makes PARENT/NAME with a limit. `ret_path` has TRP_CGROUP_PATH bytes. False: it cannot
+ * be made, and nothing is left behind. */
+bool trp_cgroup_memory_make(const struct trp_cgroup_memory *m, const char *name,
+                            int64_t limit_mib, char *ret_path);
 
 /* How many processes of the group the kernel has killed for memory. */
 uint64_t trp_cgroup_oom_kills(const char *path, bool v2);

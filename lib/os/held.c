@@ -336,7 +336,7 @@ int trp_held_identify(const char *path, trp_error *err)
     const char *rest;
     struct held *f = folder_of(path, false, &rest);
     unsigned char random[(TRP_HELD_ID - 1) / 2];
-    char id[TRP_HELD_ID], file[PATH_MAX], fresh[PATH_MAX];
+    char id[TRP_HELD_ID], file[PATH_MAX];
     if (!f || *rest)
         return trp_error_set(err, TRP_ESTATE, "%.600s is not held", path);
     if (f->id[0])
@@ -344,14 +344,9 @@ int trp_held_identify(const char *path, trp_error *err)
     if (getrandom(random, sizeof random, 0) != sizeof random)
         return trp_error_set(err, TRP_ESYSTEM, "no random bytes: %m");
     trp_hex_put(random, sizeof random, id);
-    if (snprintf(file, sizeof file, "%s/state/id", path) >= PATH_MAX ||
-        snprintf(fresh, sizeof fresh, "%s.new", file) >= PATH_MAX)
+    if (snprintf(file, sizeof file, "%s/state/id", path) >= PATH_MAX)
         return trp_error_set(err, TRP_ELIMIT, "the path of %.600s is too long", path);
-    FILE *out = trp_held_fopen(fresh, "w");
-    bool written = out && fputs(id, out) >= 0;
-    if (out && fclose(out) != 0)
-        written = false;
-    if (!written || trp_held_rename(fresh, file) < 0)
+    if (trp_held_write(file, id, strlen(id), false) < 0)
         return trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %m", file);
     strcpy(f->id, id);
     return 0;

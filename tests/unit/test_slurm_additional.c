@@ -422,8 +422,8 @@ static uint32_t add(trp_slurm_ledger *b, struct trp_slurm_inventory *all, uint32
     struct trp_slurm_inventory more;
     uint32_t part;
     tell_job(&more, job, nodes);
-    g_assert_cmpint(trp_slurm_inventory_merge(all, &more, &part, NULL), ==, 0);
-    g_assert_cmpint(trp_slurm_ledger_add_part(b, part, NULL), ==, 0);
+    g_assert_cmpint(trp_slurm_inventory_merge(all, &more, &part), ==, 0);
+    g_assert_cmpint(trp_slurm_ledger_add_part(b, part), ==, 0);
     trp_slurm_inventory_free(&more);
     return part;
 }

@@ -92,7 +92,7 @@ static void tear_down(struct world *w)
 {
     char *told = g_strdup_printf("%s.told", w->program);
     uv_close((uv_handle_t *)&w->slurm.pump, NULL);
-    trp_slurm_ghosts_close(&w->slurm);
+    uv_close((uv_handle_t *)&w->slurm.ghosts.timer, trp_slurm_own_closed);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     g_assert_cmpint(uv_loop_close(&w->loop), ==, 0);
     trp_slurm_helper_stop(w->slurm.helper, true);

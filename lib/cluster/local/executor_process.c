@@ -97,7 +97,7 @@ static void on_timer_closed(uv_handle_t *handle)
 }
 
 /* Out of the ledger; freed once its timer is closed. */
-static void forget_executor(struct trp_local_executor *e)
+void trp_local_executor_forget(struct trp_local_executor *e)
 {
     struct trp_local *l = e->local;
     trp_local_discovery_stop(e);
@@ -113,7 +113,7 @@ static void tell_gone(struct trp_local_executor *e, const struct trp_gone *g)
 {
     struct trp_local *l = e->local;
     trp_executor_id id = {e->id};
-    forget_executor(e);
+    trp_local_executor_forget(e);
     trp_local_pump_soon(l);
     l->handler.gone(l->handler.context, id, g);
 }
@@ -421,7 +421,7 @@ static void make_cgroup(struct trp_local_executor *e)
     if (!l->cgroups.usable || e->memory_mib <= 0)
         return;
     snprintf(name, sizeof name, "%s-%u", l->mark, e->id);
-    if (trp_cgroup_memory_make(&l->cgroups, name, e->memory_mib, e->cgroup, NULL) < 0)
+    if (!trp_cgroup_memory_make(&l->cgroups, name, e->memory_mib, e->cgroup))
         e->cgroup[0] = '\0';
 }
 
@@ -485,11 +485,6 @@ void trp_local_executor_serve(struct trp_local_executor *e)
     l->handler.granted(l->handler.context, (trp_executor_id){e->id}, &granted);
 }
 
-void trp_local_executor_abandon(struct trp_local_executor *e)
-{
-    forget_executor(e);
-}
-
 bool trp_local_executor_close(struct trp_local_executor *e, bool hard)
 {
     if (e->state == TRP_LOCAL_RUNS) {
@@ -507,6 +502,6 @@ bool trp_local_executor_close(struct trp_local_executor *e, bool hard)
         return false;
     if (e->cgroup[0] && !trp_cgroup_remove(e->cgroup))
         return false;
-    forget_executor(e);
+    trp_local_executor_forget(e);
     return true;
 }

@@ -204,7 +204,7 @@ static void close_executors(struct trp_local *l, uint64_t begin_ms)
             return;
         HASH_ITER(hh, l->executors, e, next) {
             if (spent >= CLOSE_MS)
-                trp_local_executor_abandon(e);
+                trp_local_executor_forget(e);
         }
         usleep(CLOSE_LOOK_MS * 1000);
     }
@@ -248,7 +248,7 @@ static const struct trp_cluster_ops ops = {
     .batch = {.why = local_why},
 };
 
-static void make_view(struct trp_local *l)
+void trp_local_look_again(struct trp_local *l)
 {
     l->host =
         (struct trp_host_view){.name = l->machine.host,
@@ -260,11 +260,6 @@ static void make_view(struct trp_local *l)
                                .model = l->machine.model};
     l->host.devices = trp_machine_ledger_devices(l->ledger, &l->host.ndevices);
     l->topology = (struct trp_topology){.hosts = &l->host, .nhosts = 1};
-}
-
-void trp_local_look_again(struct trp_local *l)
-{
-    make_view(l);
 }
 
 /* Memory groups are named by the run's private folder of MPI files, whose name is
@@ -334,7 +329,7 @@ int trp_cluster_local_new(uv_loop_t *loop, uint32_t cores, bool share,
          */
         l->binds = l->machine.cores == l->machine.ncpus &&
                    trp_machine_ledger_cores(l->ledger) <= l->machine.ncpus;
-        make_view(l);
+        trp_local_look_again(l);
         if (command)
             code = make_runnable(l, loop, command, handler, err);
     }

@@ -36,25 +36,16 @@ static char **launcher(void *context, void *ticket)
 }
 
 /* "gpu=0,1\n…": the share's devices, for TROUPE_RESOURCE_<name>. */
-static char *describe_devices(void *context, void *ticket, size_t *ret_size)
+static void describe_devices(void *context, void *ticket, FILE *to)
 {
     const struct trp_request *r = &((struct trp_local_gang *)ticket)->ticket.request;
-    char *text = NULL;
-    FILE *f = open_memstream(&text, ret_size);
     (void)context;
-    if (!f)
-        return NULL;
     for (uint32_t i = 0; i < r->footprint.ndevices; i++) {
-        fprintf(f, "%s=", r->devices[i].name);
+        fprintf(to, "%s=", r->devices[i].name);
         for (uint32_t k = 0; k < r->devices[i].naddresses; k++)
-            fprintf(f, "%s%s", k ? "," : "", r->devices[i].addresses[k]);
-        fputc('\n', f);
+            fprintf(to, "%s%s", k ? "," : "", r->devices[i].addresses[k]);
+        fputc('\n', to);
     }
-    if (fclose(f) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
 }
 
 static void count_handle(void *context, bool opened)

@@ -136,7 +136,7 @@ bool trp_local_executor_close(struct trp_local_executor *e, bool hard);
 /* Takes the ends of those whose process has ended. */
 void trp_local_executors_reap(struct trp_local *l);
 /* Gives up one that even a kill does not end. */
-void trp_local_executor_abandon(struct trp_local_executor *e);
+void trp_local_executor_forget(struct trp_local_executor *e);
 
 /* It was not started: tells so. */
 void trp_local_executor_failed(struct trp_local_executor *e, int code,

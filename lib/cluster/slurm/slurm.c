@@ -197,7 +197,6 @@ static int read_uri(struct trp_slurm *s, trp_error *err)
         return trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s",
                              s->command.ompi_server,
                              n == 0 ? "it is empty" : strerror(errno));
-    text[n] = '\0';
     free(s->uri);
     s->uri = strndup(text, strcspn(text, "\n"));
     return s->uri ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
@@ -417,8 +416,8 @@ static void slurm_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     uv_close((uv_handle_t *)&s->pump, trp_slurm_own_closed);
     uv_close((uv_handle_t *)&s->wake, trp_slurm_own_closed);
     uv_close((uv_handle_t *)&s->helper_poll, trp_slurm_own_closed);
-    trp_slurm_watch_close(s);
-    trp_slurm_ghosts_close(s);
+    uv_close((uv_handle_t *)&s->watch.timer, trp_slurm_own_closed);
+    uv_close((uv_handle_t *)&s->ghosts.timer, trp_slurm_own_closed);
     trp_gangs_close(s->gangs);
     close_executors(s);
     trp_slurm_tidy_owe_files(s, TRP_NONE);

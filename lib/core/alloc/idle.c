@@ -289,6 +289,13 @@ static bool holds_used(const trp_idle *m, const struct trp_idle_item *x)
     return false;
 }
 
+/* Of an executor that holds outputs of some: which of them are in use has changed. */
+static int look_at_used(trp_idle *m, struct trp_idle_item *x)
+{
+    x->in_use = holds_used(m, x);
+    return update_deadline(m, x);
+}
+
 int trp_idle_shuffle_use(trp_idle *m, uint32_t shuffle, bool in_use)
 {
     if (!m->config.tracking)
@@ -297,25 +304,17 @@ int trp_idle_shuffle_use(trp_idle *m, uint32_t shuffle, bool in_use)
         return TRP_ENOMEM;
     if (!in_use)
         trp_bits_remove(&m->used, shuffle);
-    for (struct trp_idle_item *x = m->holders; x; x = x->next) {
-        if (!trp_bits_has(&x->shuffles, shuffle))
-            continue;
-        x->in_use = holds_used(m, x);
-        if (update_deadline(m, x) < 0)
+    for (struct trp_idle_item *x = m->holders; x; x = x->next)
+        if (trp_bits_has(&x->shuffles, shuffle) && look_at_used(m, x) < 0)
             return TRP_ENOMEM;
-    }
     return 0;
 }
 
 int trp_idle_shuffle_gone(trp_idle *m, uint32_t shuffle)
 {
     trp_bits_remove(&m->used, shuffle);
-    for (struct trp_idle_item *x = m->holders; x; x = x->next) {
-        if (!trp_bits_remove(&x->shuffles, shuffle))
-            continue;
-        x->in_use = holds_used(m, x);
-        if (update_deadline(m, x) < 0)
+    for (struct trp_idle_item *x = m->holders; x; x = x->next)
+        if (trp_bits_remove(&x->shuffles, shuffle) && look_at_used(m, x) < 0)
             return TRP_ENOMEM;
-    }
     return 0;
 }

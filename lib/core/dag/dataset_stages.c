@@ -134,7 +134,7 @@ static int make_map(struct trp_engine *e, struct trp_job *j, uint32_t dataset,
     if (rc == 0)
         rc =
             check_barrier(e, dataset, profile, e->dag.graph.v[dataset].partitions, err);
-    if (rc == 0 && !trp_graph_walk(&e->dag.graph, dataset))
+    if (rc == 0 && !trp_graph_walk(&e->dag.graph, dataset, false))
         rc = trp_error_set(err, TRP_ENOMEM, "out of memory for a stage");
     if (rc == 0)
         rc = take_shuffle(e, dataset, err);
@@ -163,7 +163,7 @@ static int make_maps(struct trp_engine *e, struct trp_job *j, struct trp_stack *
             todo->n--;
             continue;
         }
-        if (!trp_graph_walk(&e->dag.graph, at) || !push_lacking(e, todo))
+        if (!trp_graph_walk(&e->dag.graph, at, false) || !push_lacking(e, todo))
             return trp_error_set(err, TRP_ENOMEM, "out of memory for stages");
         if (todo->n == before)
             rc = make_map(e, j, at, err);
@@ -206,18 +206,18 @@ static int make_result(struct trp_engine *e, struct trp_job *j, struct trp_stack
 {
     struct trp_graph *g = &e->dag.graph;
     trp_profile_id profile = {0};
-    if (!trp_graph_walk(g, j->dataset))
+    if (!trp_graph_walk(g, j->dataset, false))
         return trp_error_set(err, TRP_ENOMEM, "out of memory for stages");
     int rc = stage_profile(e, &profile, err);
     if (rc == 0)
         rc = check_barrier(e, j->dataset, profile, distinct_partitions(e, j), err);
-    if (rc == 0 && (!trp_graph_walk(g, j->dataset) || !push_lacking(e, todo)))
+    if (rc == 0 && (!trp_graph_walk(g, j->dataset, false) || !push_lacking(e, todo)))
         rc = trp_error_set(err, TRP_ENOMEM, "out of memory for stages");
     if (rc == 0)
         rc = make_maps(e, j, todo, err);
     if (rc < 0)
         return rc;
-    if (trp_graph_walk(g, j->dataset))
+    if (trp_graph_walk(g, j->dataset, false))
         j->final = make(e, j, j->dataset, false, profile);
     if (!j->final)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a stage");

@@ -183,7 +183,7 @@ void trp_graph_begin_walk(struct trp_graph *g)
     }
 }
 
-static bool walk(struct trp_graph *g, uint32_t dataset, bool stop_at_cached)
+bool trp_graph_walk(struct trp_graph *g, uint32_t dataset, bool stop_at_cached)
 {
     g->todo.n = g->shuffles.n = g->chain.n = g->profiles.n = 0;
     trp_graph_begin_walk(g);
@@ -203,16 +203,6 @@ static bool walk(struct trp_graph *g, uint32_t dataset, bool stop_at_cached)
     return true;
 }
 
-bool trp_graph_walk(struct trp_graph *g, uint32_t dataset)
-{
-    return walk(g, dataset, false);
-}
-
-bool trp_graph_walk_missing(struct trp_graph *g, uint32_t dataset)
-{
-    return walk(g, dataset, true);
-}
-
 bool trp_graph_run(const struct trp_graph *g, const struct trp_dataset_edge *edge,
                    uint32_t from, uint32_t to, uint32_t *ret_from, uint32_t *ret_to)
 {
@@ -229,7 +219,7 @@ bool trp_graph_run(const struct trp_graph *g, const struct trp_dataset_edge *edg
 int trp_graph_check_barrier(struct trp_graph *g, uint32_t dataset, uint32_t ntasks,
                             trp_error *err)
 {
-    if (!walk(g, dataset, false))
+    if (!trp_graph_walk(g, dataset, false))
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a walk");
     for (uint32_t i = 0; i < g->chain.n; i++) {
         const struct trp_dataset *d = &g->v[g->chain.v[i]];

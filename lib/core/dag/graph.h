@@ -76,8 +76,9 @@ int trp_graph_add(struct trp_graph *g, const struct trp_dataset_spec *spec,
 
 /* Walks the chain of a dataset into g->chain (its datasets, in the order in which they
  * are asked for a preference), g->shuffles (shuffled datasets that it reads, once each)
- * and g->profiles (attached ones). False: out of memory. */
-bool trp_graph_walk(struct trp_graph *g, uint32_t dataset);
+ * and g->profiles (attached ones); with `stop_at_cached` not past a dataset of which all
+ * partitions are cached. False: out of memory. */
+bool trp_graph_walk(struct trp_graph *g, uint32_t dataset, bool stop_at_cached);
 
 /* Begins a walk of the caller's own, who marks as `seen` with g->walk. */
 void trp_graph_begin_walk(struct trp_graph *g);
@@ -86,9 +87,6 @@ void trp_graph_begin_walk(struct trp_graph *g);
  * of the child read; false: none. */
 bool trp_graph_run(const struct trp_graph *g, const struct trp_dataset_edge *edge,
                    uint32_t from, uint32_t to, uint32_t *ret_from, uint32_t *ret_to);
-
-/* The same, but not past a dataset of which all partitions are cached. */
-bool trp_graph_walk_missing(struct trp_graph *g, uint32_t dataset);
 
 /* Barrier stages: every dataset of the chain has `ntasks` partitions and at most one
  * barrier parent. TRP_EINVAL with Spark's reason. */

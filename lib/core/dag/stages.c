@@ -72,7 +72,7 @@ static bool reads(const struct trp_engine *e, const struct trp_stage_link *l)
 
 static void resolve(struct trp_engine *e, struct trp_stage *s)
 {
-    if (s->cache_in_chain && !trp_graph_walk_missing(&e->dag.graph, s->dataset))
+    if (s->cache_in_chain && !trp_graph_walk(&e->dag.graph, s->dataset, true))
         e->out_of_memory = true;
     for (uint32_t i = 0; i < s->nparents; i++) {
         struct trp_stage_link *l = &s->parents[i];

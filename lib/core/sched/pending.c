@@ -72,16 +72,21 @@ uint32_t trp_pending_executors_alive(const struct trp_engine *e,
     return n;
 }
 
+static void free_executor_lists(struct trp_pending *p)
+{
+    struct trp_executor_list *l, *next;
+    HASH_ITER(hh, p->executors, l, next) {
+        HASH_DEL(p->executors, l);
+        free(l->stack.v);
+        free(l);
+    }
+}
+
 void trp_pending_drop(struct trp_task_set *s, enum trp_level level)
 {
     struct trp_pending *p = &s->lists;
-    struct trp_executor_list *l, *next;
     if (level == TRP_PROCESS_LOCAL) {
-        HASH_ITER(hh, p->executors, l, next) {
-            HASH_DEL(p->executors, l);
-            free(l->stack.v);
-            free(l);
-        }
+        free_executor_lists(p);
         s->alive_executors = 0;
     } else if (level == TRP_NODE_LOCAL && p->has_hosts) {
         for (uint32_t i = 0; i < s->nhosts; i++)
@@ -165,12 +170,7 @@ static void free_stacks(const struct trp_pending *p, struct trp_stack *v, uint32
 
 void trp_pending_free(const struct trp_task_set *s, struct trp_pending *p)
 {
-    struct trp_executor_list *l, *next;
-    HASH_ITER(hh, p->executors, l, next) {
-        HASH_DEL(p->executors, l);
-        free(l->stack.v);
-        free(l);
-    }
+    free_executor_lists(p);
     free_stacks(p, p->hosts, s->nhosts);
     free_stacks(p, p->racks, s->nracks);
     free(p->block);

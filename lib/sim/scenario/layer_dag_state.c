@@ -100,7 +100,7 @@ static json_t *parents(struct trp_sim_dag *s, const struct trp_yaml_node *wanted
     json_t *all = json_object();
     for (; key; key = key->next->next) {
         int at = trp_sim_names_find(&s->names, key->text);
-        if (at < 0 || !trp_graph_walk(g, s->datasets[at].id))
+        if (at < 0 || !trp_graph_walk(g, s->datasets[at].id, false))
             continue;
         trp_sim_work(s->c, g->chain.n);
         json_t *list = json_array();

@@ -8,11 +8,6 @@
 #include "cluster/slurm/accounts/inventory.h"
 #include "core/base/array.h"
 
-static int no_memory(trp_error *err)
-{
-    return trp_error_set(err, TRP_ENOMEM, "out of memory for a job's nodes");
-}
-
 void trp_slurm_inventory_free(struct trp_slurm_inventory *i)
 {
     for (uint32_t k = 0; k < i->nnodes; k++) {
@@ -53,18 +48,17 @@ static struct trp_slurm_node *free_node(struct trp_slurm_inventory *i, uint32_t 
 }
 
 int trp_slurm_inventory_merge(struct trp_slurm_inventory *i,
-                              struct trp_slurm_inventory *from, uint32_t *ret_part,
-                              trp_error *err)
+                              struct trp_slurm_inventory *from, uint32_t *ret_part)
 {
     uint32_t part = from->nparts ? free_part(i) : UINT32_MAX, at = 0;
     if (part == UINT32_MAX)
-        return no_memory(err);
+        return TRP_ENOMEM;
     i->parts[part] = from->parts[0];
     for (uint32_t k = 0; k < from->nnodes; k++) {
         struct trp_slurm_node *n = free_node(i, &at);
         if (!n) {
             trp_slurm_inventory_remove(i, part);
-            return no_memory(err);
+            return TRP_ENOMEM;
         }
         *n = from->nodes[k];
         n->part = part;

@@ -76,8 +76,7 @@ void trp_slurm_inventory_free(struct trp_slurm_inventory *i);
 
 /* Moves the first part of `from`, with its nodes, into `i`. TRP_ENOMEM. */
 int trp_slurm_inventory_merge(struct trp_slurm_inventory *i,
-                              struct trp_slurm_inventory *from, uint32_t *ret_part,
-                              trp_error *err);
+                              struct trp_slurm_inventory *from, uint32_t *ret_part);
 /* Forgets a part and its nodes, or one node; their entries are free. */
 void trp_slurm_inventory_remove(struct trp_slurm_inventory *i, uint32_t part);
 void trp_slurm_inventory_remove_node(struct trp_slurm_inventory *i, uint32_t node);

@@ -83,9 +83,9 @@ void trp_slurm_ledger_empty(trp_slurm_ledger *b)
            b->inventory->nparts * sizeof *b->free.licences);
 }
 
-int trp_slurm_ledger_add_part(trp_slurm_ledger *b, uint32_t part, trp_error *err)
+int trp_slurm_ledger_add_part(trp_slurm_ledger *b, uint32_t part)
 {
-    int code = make_room(b, err);
+    int code = make_room(b, NULL);
     if (code < 0)
         return code;
     add_part(b, part);

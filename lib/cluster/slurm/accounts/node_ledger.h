@@ -154,7 +154,7 @@ int trp_slurm_ledger_new(const struct trp_slurm_inventory *inventory,
 void trp_slurm_ledger_free(trp_slurm_ledger *b);
 
 /* A part of the inventory is there from now on. TRP_ENOMEM. */
-int trp_slurm_ledger_add_part(trp_slurm_ledger *b, uint32_t part, trp_error *err);
+int trp_slurm_ledger_add_part(trp_slurm_ledger *b, uint32_t part);
 /* Nodes of a part were removed from the inventory. */
 void trp_slurm_ledger_removed(trp_slurm_ledger *b);
 /* Nothing new is placed in a part. What is there stays until it leaves. */

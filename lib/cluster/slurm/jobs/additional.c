@@ -84,10 +84,10 @@ void trp_additional_take_in(struct trp_slurm_job *j)
     int64_t started = j->granted.started;
     trp_slurm_set_racks(s, &j->granted, NULL); /* else there is none */
     j->ends = j->granted.ends;
-    int code = trp_slurm_inventory_merge(&s->inventory, &j->granted, &j->part, NULL);
+    int code = trp_slurm_inventory_merge(&s->inventory, &j->granted, &j->part);
     trp_slurm_inventory_free(&j->granted);
     if (code == 0) {
-        code = trp_slurm_ledger_add_part(s->ledger, j->part, NULL);
+        code = trp_slurm_ledger_add_part(s->ledger, j->part);
         if (code < 0)
             trp_slurm_inventory_remove(&s->inventory, j->part);
     }

@@ -325,8 +325,3 @@ int trp_slurm_watch_open(struct trp_slurm *s, uint64_t poll_ms)
     uv_timer_start(&s->watch.timer, on_first, 0, 0);
     return 0;
 }
-
-void trp_slurm_watch_close(struct trp_slurm *s)
-{
-    uv_close((uv_handle_t *)&s->watch.timer, trp_slurm_own_closed);
-}

@@ -13,10 +13,9 @@
 
 #include "cluster/slurm/shared/slurm_state.h"
 
-/* Begins, in a cluster that runs things. TRP_ENOMEM. */
+/* Begins, in a cluster that runs things. Its timer is closed by the caller, the rest is
+ * freed with the cluster. TRP_ENOMEM. */
 int trp_slurm_watch_open(struct trp_slurm *s, uint64_t poll_ms);
-/* Closes the timer; `seen` is freed with the cluster. */
-void trp_slurm_watch_close(struct trp_slurm *s);
 
 /* Nothing is known to be well there: others first, and Slurm is asked soon. `how`: one
  * of refused, doubtful and silent. It holds for the host, in all jobs. */

@@ -55,27 +55,18 @@ static void forget(void *context, void *ticket)
 }
 
 /* "gpu=*CUDA_VISIBLE_DEVICES:2:1": two of those in the variable for each rank. */
-static char *describe_devices(void *context, void *ticket, size_t *ret_size)
+static void describe_devices(void *context, void *ticket, FILE *to)
 {
     const struct trp_slurm *s = context;
     const struct trp_slurm_footprint *footprint =
         &((struct trp_slurm_gang *)ticket)->request.footprint;
-    char *text = NULL;
-    FILE *f = open_memstream(&text, ret_size);
-    if (!f)
-        return NULL;
     for (uint32_t i = 0; i < footprint->nwants; i++) {
         const struct trp_slurm_want *w = &footprint->wants[i];
         const char *variable =
             w->kind == TRP_SLURM_GRES ? trp_site_variable(s->site, w->resource) : NULL;
-        fprintf(f, "%s=*%s:%u:%u\n", w->resource, variable ? variable : "", w->count,
+        fprintf(to, "%s=*%s:%u:%u\n", w->resource, variable ? variable : "", w->count,
                 w->each);
     }
-    if (fclose(f) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
 }
 
 static int write_hosts(const struct trp_slurm *s, const struct trp_slurm_gang *g,

@@ -122,11 +122,6 @@ void trp_slurm_ghosts_open(struct trp_slurm *s)
     s->handles++;
 }
 
-void trp_slurm_ghosts_close(struct trp_slurm *s)
-{
-    uv_close((uv_handle_t *)&s->ghosts.timer, trp_slurm_own_closed);
-}
-
 static bool is_in_name(char c)
 {
     return isalnum((unsigned char)c) || c == '-' || c == '_';

@@ -13,9 +13,8 @@
 
 #include "cluster/slurm/steps/executor_state.h"
 
+/* Its timer is closed by the caller, the rest is freed with the cluster. */
 void trp_slurm_ghosts_open(struct trp_slurm *s);
-/* Closes the timer; the rest is freed with the cluster. */
-void trp_slurm_ghosts_close(struct trp_slurm *s);
 
 /* The srun of one that is placed was refused, not for good, or is gone without a word:
  * nothing new on its nodes until that was looked into. */
