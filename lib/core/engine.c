@@ -213,9 +213,11 @@ TRP_RARE static void on_executor_refused(struct trp_engine *e,
 
 TRP_RARE static void rounds_of_all(struct trp_engine *e)
 {
-    for (uint32_t i = 0; i < e->nclasses; i++)
-        if (e->classes[i] && e->classes[i]->free && e->classes[i]->first)
-            trp_round_full(e, e->classes[i]);
+    for (uint32_t i = 0; i < e->nclasses; i++) {
+        struct trp_class *c = e->classes[i];
+        if (c && c->free && (c->first || c->queued))
+            trp_round_full(e, c);
+    }
 }
 
 /* One of a stage with max_running has ended: another one of it, in its own set or in an
@@ -271,9 +273,6 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
     bool revive = ev->ended.status != TRP_END_SUCCESS;
     trp_stage_id stage = e->attempts.v[slot].set->stage->id;
     bool limited = e->attempts.v[slot].set->stage->max_running > 0;
-    const struct trp_class *c =
-        executor == TRP_NONE ? NULL : e->classes[e->executors[executor]->class];
-    uint32_t recalls = c ? c->recalls : 0;
     bool uncounted =
         ev->ended.status == TRP_END_LOST &&
         ((e->attempts.v[slot].flags & TRP_ATTEMPT_LAUNCHING) ||
@@ -284,9 +283,8 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
         return;
     }
     struct trp_executor *x = e->executors[executor];
-    /* First to those that could start it: where it was it would be queued again. If a
-     * recall came too late, they get another one. */
-    if (recalled || c->recalls < recalls)
+    /* First to those that could start it: where it was it would be queued again. */
+    if (recalled)
         trp_round_full(e, e->classes[x->class]);
     trp_round_partial(e, x);
     if (revive && !recalled)

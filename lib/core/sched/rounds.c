@@ -405,7 +405,10 @@ void trp_round_replace(struct trp_engine *e, uint32_t slot)
         trp_executor_detach(e, x, head);
         b->grants = a->grants;
         b->ngrants = a->ngrants;
-        trp_attempt_forget_recall(e, b); /* it has begun before that came */
+        if (b->recall_sent) { /* it has begun before that came: another one is asked for */
+            trp_attempt_forget_recall(e, b);
+            e->offer_all = true;
+        }
         a->grants = NULL;
         a->ngrants = 0;
         b->launched_ns = e->now;
