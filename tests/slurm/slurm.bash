@@ -86,13 +86,16 @@ job_is_over() {
     states=$(on head squeue -h -j "$1" -o %T 2>&1) && [ -z "$states" ] || [[ "$states" == *"Invalid job id"* ]]
 }
 
-# finished SECONDS: waits for $job and shows its output; its exit status.
+# finished SECONDS: waits for $job and shows its output; its exit status, or 128 and the
+# signal that ended it.
 finished() {
     wait_until "$1" job_is_over "$job" || return 1
     cat out
-    local status
-    status=$(on head scontrol show job "$job" | grep -o -m 1 ' ExitCode=[0-9]*') || return 1
-    return "${status#*=}"
+    local code
+    code=$(on head scontrol show job "$job" | grep -o -m 1 ' ExitCode=[0-9]*:[0-9]*') || return 1
+    code=${code#*=}
+    [ "${code#*:}" = 0 ] || return $((128 + ${code#*:}))
+    return "${code%:*}"
 }
 
 # What runs have left on the hosts: processes and files, a line each.
