@@ -107,7 +107,7 @@ enum trp_origin trp_options_origin(const trp_options *o, const char *key);
 /* Where it was set ("FILE:LINE:COL", "--set", …), "" for the default. */
 const char *trp_options_where(const trp_options *o, const char *key);
 
-/* Does Spark hold that map outputs survive executors that come and go (semantics 16)? A
+/* Does Spark hold that map outputs survive executors that come and go (semantics, section 16)? A
  * shuffle service, shuffle tracking, or decommissioning that moves them. */
 bool trp_options_shuffle_safe(const trp_options *o);
 

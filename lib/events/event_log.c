@@ -104,8 +104,8 @@ static void *write_log(void *arg)
     if (l->tasks != TRP_EVENTS_ALL)
         setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), WRITER_NICE);
     for (bool last = false; !last;) {
-        last =
-            trp_event_ring_closed(l->ring); /* asked first: then all is in the ring */
+        /* Asked first: then all is in the ring. */
+        last = trp_event_ring_closed(l->ring);
         struct trp_event_record *records;
         for (uint32_t n; (n = trp_event_ring_take(l->ring, &records)) > 0;) {
             for (uint32_t i = 0; i < n; i++) {

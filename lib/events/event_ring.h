@@ -6,7 +6,7 @@
  * few times a second, which is all that the log promises, and is woken only when more
  * than usual has gathered or at the end. So a record costs a copy and one atomic store.
  *
- *     struct trp_event_record *r = trp_event_ring_claim(ring);      // waits while it is full
+ *     struct trp_event_record *r = trp_event_ring_claim(ring); // waits while it is full
  *     *r = …;
  *     trp_event_ring_publish(ring);
  */

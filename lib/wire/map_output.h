@@ -103,8 +103,8 @@ int trp_location_get(const void *p, size_t n, struct trp_location *ret,
 void trp_servers_begin(struct trp_buf *b);
 void trp_servers_add(struct trp_buf *b, uint32_t location, const char *const *endpoints,
                      uint32_t n);
-/* Of trp_message_view. 1: a location; its endpoints are copies. 0: there are no more. TRP_EPROTO,
- * TRP_ENOMEM. */
+/* Of trp_message_view. 1: a location; its endpoints are copies. 0: there are no more.
+ * TRP_EPROTO, TRP_ENOMEM. */
 int trp_servers_next(struct trp_view *v, uint32_t *ret_location, char ***ret_endpoints,
                      uint32_t *ret_n);
 void trp_endpoints_free(char **endpoints, uint32_t n);
@@ -130,8 +130,8 @@ void trp_moved_add(struct trp_buf *b, const struct trp_moved_output *m);
 /* `last`: there are no more of the MOVE; those that were not told could not be moved, as
  * `text` says; "": all were, or are not there. */
 void trp_moved_finish(struct trp_buf *b, bool last, const char *text);
-/* Of trp_message_view. 1: an output; 0: the end, with *ret_last, and *ret_text, which is malloc'ed.
- * TRP_EPROTO, TRP_ENOMEM. */
+/* Of trp_message_view. 1: an output; 0: the end, with *ret_last, and *ret_text, which is
+ * malloc'ed. TRP_EPROTO, TRP_ENOMEM. */
 int trp_moved_next(struct trp_view *v, struct trp_moved_output *ret, bool *ret_last,
                    char **ret_text);
 

@@ -383,27 +383,6 @@ static void test_core(void)
 }
 
 /* Nothing set: Spark's defaults, and ours. */
-static uint64_t task_memory(const trp_options *o, const struct trp_resource_profile *p)
-{
-    return trp_profile_task_memory(p, trp_options_number(o, "memory.fraction"));
-}
-
-/* What a task may use for what it shuffles and keeps. */
-static void test_task_memory(void)
-{
-    const uint64_t mib = 1 << 20;
-    trp_options *o = fresh();
-    struct trp_resource_profile p = {.memory_mib = 1000, .slots = 4};
-    g_assert_cmpuint(task_memory(o, &p), ==, 150 * mib); /* 0.6 of it */
-    set(o, "memory.fraction", "0.25", TRP_ORIGIN_SITE);
-    g_assert_cmpuint(task_memory(o, &p), ==, 62 * mib + mib / 2);
-    p.offheap_mib = 100; /* set: that alone */
-    g_assert_cmpuint(task_memory(o, &p), ==, 25 * mib);
-    p.slots = 0; /* not known yet */
-    g_assert_cmpuint(task_memory(o, &p), ==, 100 * mib);
-    trp_options_free(o);
-}
-
 static void test_engine_defaults(void)
 {
     struct trp_engine_config c, plain;
@@ -661,8 +640,6 @@ int main(int argc, char **argv)
     g_test_add_func("/options/resources are bounded", test_too_many_resources);
     g_test_add_func("/options/all are visited in order", test_each);
     g_test_add_func("/options/core gets its values", test_core);
-    g_test_add_func("/options/a task has its share of offHeap, or of memory.fraction",
-                    test_task_memory);
     g_test_add_func("/options/nothing set is Spark's defaults and ours",
                     test_engine_defaults);
     g_test_add_func("/options/each has an effect, or is somebody else's",

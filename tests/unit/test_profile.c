@@ -301,6 +301,19 @@ static void test_covers(void)
     trp_profiles_free(m);
 }
 
+/* What a task may use for what it shuffles and keeps. */
+static void test_task_memory(void)
+{
+    const uint64_t mib = 1 << 20;
+    struct trp_resource_profile p = {.memory_mib = 1000, .slots = 4};
+    g_assert_cmpuint(trp_profile_task_memory(&p, 0.6), ==, 150 * mib);
+    g_assert_cmpuint(trp_profile_task_memory(&p, 0.25), ==, 62 * mib + mib / 2);
+    p.offheap_mib = 100; /* set: that alone */
+    g_assert_cmpuint(trp_profile_task_memory(&p, 0.25), ==, 25 * mib);
+    p.slots = 0; /* not known yet */
+    g_assert_cmpuint(trp_profile_task_memory(&p, 0.25), ==, 100 * mib);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -319,5 +332,7 @@ int main(int argc, char **argv)
     g_test_add_func("/profile/executors are the same by what they have",
                     test_same_executor);
     g_test_add_func("/profile/a larger executor covers a smaller wish", test_covers);
+    g_test_add_func("/profile/a task has its share of offHeap, or of what is memory",
+                    test_task_memory);
     return g_test_run();
 }

@@ -1,5 +1,5 @@
 /*
- * Attempts of stages that fail, and what runs again (semantics 13 and 14).
+ * Attempts of stages that fail, and what runs again (semantics, sections 13 and 14).
  *
  * A reader that could not have its input ends its stage's attempt; the output it named
  * is dropped, and all of that executor's, for whoever asks next will not have them

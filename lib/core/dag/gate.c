@@ -1,5 +1,5 @@
 /*
- * Barrier stages that need more slots than there are (semantics 13). If more executors
+ * Barrier stages that need more slots than there are (semantics, section 13). If more executors
  * can be obtained (semantics, difference 6) they are requested and the stage waits. In
  * a fixed set the job is tried again every 15 s, 40 times, before it fails: executors
  * of a static run come one after the other. The same holds for a stage that has been

@@ -1,6 +1,7 @@
 /*
  * The map-output registry: where the output of each map task of each shuffle lies and
- * how much of it every reducer gets. Semantics, section 15. It knows nothing of the engine.
+ * how much of it every reducer gets (semantics, section 15). It knows nothing of the
+ * engine.
  *
  * Words. A *shuffle* is a dense number of the caller's; *map* and *reduce* are task
  * indices of the two sides. A *place* is an executor on a host; with executor TRP_NONE

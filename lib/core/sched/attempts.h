@@ -41,6 +41,8 @@ void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
                        const struct trp_event *lost);
 /* Kills an attempt, running or queued: once. */
 void trp_attempt_kill(struct trp_engine *e, uint32_t slot);
+/* All of a task, which are beaten: what they still do is of no use. */
+TRP_RARE void trp_task_kill_attempts(struct trp_engine *e, const struct trp_task *t);
 /* Asks for a queued attempt back: once, counted in its class. It may begin before that
  * comes to its executor; then it runs, and may be killed later. */
 void trp_attempt_recall(struct trp_engine *e, uint32_t slot);

@@ -35,6 +35,15 @@ void trp_attempt_kill(struct trp_engine *e, uint32_t slot)
     add_kill(e, slot, false);
 }
 
+TRP_RARE void trp_task_kill_attempts(struct trp_engine *e, const struct trp_task *t)
+{
+    for (uint32_t slot = t->attempt; slot != TRP_NONE;
+         slot = e->attempts.v[slot].twin) {
+        e->attempts.v[slot].flags |= TRP_ATTEMPT_BEATEN;
+        trp_attempt_kill(e, slot);
+    }
+}
+
 void trp_attempt_recall(struct trp_engine *e, uint32_t slot)
 {
     struct trp_attempt *a = &e->attempts.v[slot];

@@ -164,16 +164,6 @@ static void run_again(struct trp_engine *e, struct trp_task_set *s, uint32_t tas
 
 /* ---- the three ways on ---- */
 
-/* The losers of a race: what they still do is of no use. */
-TRP_RARE static void kill_others(struct trp_engine *e, const struct trp_task *t)
-{
-    for (uint32_t slot = t->attempt; slot != TRP_NONE;
-         slot = e->attempts.v[slot].twin) {
-        e->attempts.v[slot].flags |= TRP_ATTEMPT_BEATEN;
-        trp_attempt_kill(e, slot);
-    }
-}
-
 TRP_RARE static void count_result(struct trp_engine *e, struct trp_task_set *s,
                                   uint64_t bytes)
 {
@@ -198,7 +188,7 @@ static void succeed(struct trp_engine *e, struct trp_task_set *s,
     if (s->past_hosts_first && executor != TRP_NONE)
         trp_copies_past(e, s, task, e->executors[executor]->host);
     if (t->attempt != TRP_NONE)
-        kill_others(e, t);
+        trp_task_kill_attempts(e, t);
     if (t->flags & TRP_TASK_OVER)
         return;
     if (s->durations)
@@ -246,7 +236,7 @@ static void fail_task(struct trp_engine *e, struct trp_task_set *s, uint32_t tas
     bool goes_on = trp_stage_may_lose(
         e, s->stage, e->sched_alone ? own->failed : s->stage->given_up + 1);
     if (goes_on)
-        kill_others(e, &s->tasks[task]);
+        trp_task_kill_attempts(e, &s->tasks[task]);
     if (!e->sched_alone)
         trp_stage_given_up(e, own->stage, task);
     if (goes_on)

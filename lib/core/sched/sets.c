@@ -318,11 +318,7 @@ TRP_RARE void trp_set_task_elsewhere(struct trp_engine *e, struct trp_task_set *
         in = in->overflow;
     if (t->flags & TRP_TASK_SPECULATABLE)
         trp_copy_unmark(e, in, task);
-    for (uint32_t slot = t->attempt; slot != TRP_NONE;
-         slot = e->attempts.v[slot].twin) {
-        e->attempts.v[slot].flags |= TRP_ATTEMPT_BEATEN;
-        trp_attempt_kill(e, slot);
-    }
+    trp_task_kill_attempts(e, t);
     if (trp_task_is_pending(t)) {
         trp_task_set_take(e, in, task);
         if (in->class && !in->is_bounded && !in->zombie)

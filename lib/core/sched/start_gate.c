@@ -1,5 +1,5 @@
 /*
- * Start gating (semantics 6): nothing is launched until enough of the first executors
+ * Start gating (semantics, section 6): nothing is launched until enough of the first executors
  * have come, or the wait is over. The gate opens once and stays open, even if executors
  * are lost later.
  *

@@ -1,7 +1,7 @@
 /*
  * Hosts and racks of a run, by dense number, and how many executors live on each.
- * Semantics, section 7.1: "the cluster's host → rack resolver": the topology that a run begins
- * with, and what executors bring along.
+ * Racks come from the topology that a run begins with, and from what executors bring
+ * along (semantics, section 7.1).
  */
 #ifndef TRP_CORE_TOPO_HOSTS_H
 #define TRP_CORE_TOPO_HOSTS_H
