@@ -36,7 +36,7 @@ bool trp_mpis_ask(const char *program, char *ret_name, size_t size)
     char said[SAID_MAX];
     const char *const argv[] = {program, "--version", NULL};
     ret_name[0] = '\0';
-    if (hear(argv, said) < 0 || !said[0])
+    if (hear(argv, said) < 0)
         return false;
     const char *open = strstr(said, "(Open MPI)"), *number = NULL;
     if (!open)
@@ -86,6 +86,8 @@ static void add_launcher(struct trp_mpi_here *v, uint32_t *n, const char *progra
         trp_mpis_ask(path, name, sizeof name) && *name ? entry(v, n, name) : NULL;
     if (m && !m->launcher[0])
         snprintf(m->launcher, sizeof m->launcher, "%s", path);
+    if (m && strcmp(program, "mpirun") == 0)
+        m->first = true;
     free(path);
 }
 
@@ -125,7 +127,8 @@ uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX])
     free(modules);
     free(rank);
     for (uint32_t i = 0; i < n; i++)
-        ret[i].joins = ret[i].module && has_server() && trp_mpi_joins(ret[i].name);
+        ret[i].joins =
+            ret[i].module && ret[i].first && has_server() && trp_mpi_joins(ret[i].name);
     return n;
 }
 

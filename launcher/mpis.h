@@ -16,14 +16,15 @@ struct trp_mpi_here {
     char name[64];       /* "Open MPI 4.1.4" */
     char launcher[1024]; /* its mpirun; "": it is not in PATH */
     bool module;         /* this Troupe has one for it */
-    bool joins;          /* separately started programs; its ompi-server is in PATH */
+    bool first;          /* `mpirun` in PATH is its own */
+    bool joins;          /* separately started programs: the first, with ompi-server */
 };
 
 /* Modules are loaded by other processes. Returns how many there are. */
 uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX]);
 
-/* What `program --version` says it is: "Open MPI 5.0.7", "MPICH 4.0.2"; "" when it is
- * neither's. False: it cannot be started. */
+/* What `program --version` says it is: "Open MPI 5.0.7", "MPICH 4.0.2"; "" when it says
+ * neither. False: it cannot be started. */
 bool trp_mpis_ask(const char *program, char *ret_name, size_t size);
 
 /* What srun --mpi= can be, "none pmi2 pmix"; "" when there is no srun, or it does not

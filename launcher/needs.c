@@ -2,9 +2,9 @@
  * Limits: a run of one executor works with 40 descriptors; mpirun hangs with fewer, and
  * the driver wants some for each executor. Open MPI's own files have 4 MiB.
  *
- * ompi-server is in Open MPI 4.1 alone, which is the only MPI that joins programs that
- * were started separately. Where it is not there, mpirun is asked what it is, to say
- * why messages do not travel over MPI.
+ * Open MPI 4.1 is the only MPI that joins programs that were started separately, by its
+ * ompi-server. mpirun is asked each time whether it is that (5 ms): several MPIs may be
+ * in PATH, and an ompi-server says nothing of the mpirun before it.
  */
 #include "needs.h"
 
@@ -49,20 +49,20 @@ static int check_mpi(const char *app, trp_error *err)
                              app);
     if (!trp_mpi_has_openmpi())
         return trp_error_set(err, TRP_ENEVER, "this Troupe has no module for Open MPI");
-    if (trp_program_find("ompi-server", &path, NULL) == 0) {
-        free(path);
-        return 0;
-    }
     if (!trp_mpis_ask("mpirun", name, sizeof name))
         return trp_error_set(err, TRP_ENEVER, "there is no mpirun in PATH");
-    if (trp_mpi_joins(name))
+    if (!trp_mpi_joins(name))
+        return trp_error_set(
+            err, TRP_ENEVER,
+            "mpirun is %s, which cannot join separately started programs",
+            name[0] ? name : "of an MPI that is not known here");
+    if (trp_program_find("ompi-server", &path, NULL) != 0)
         return trp_error_set(err, TRP_ENEVER,
                              "mpirun is %s, but its ompi-server is not in PATH "
                              "(Debian: the package openmpi-bin)",
                              name);
-    return trp_error_set(err, TRP_ENEVER,
-                         "mpirun is %s, which cannot join separately started programs",
-                         name[0] ? name : "of an MPI that is not known here");
+    free(path);
+    return 0;
 }
 
 int trp_needs_check(trp_error *err)

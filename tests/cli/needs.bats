@@ -15,7 +15,7 @@ plain_pipeline() {
     check 0 "" bash -c 'ulimit -n 20; troupe run --dry-run p.yaml'
 }
 
-# mpirun_that_says TEXT: the only program in PATH, which says so for --version.
+# mpirun_that_says TEXT: the mpirun in PATH, which says so for --version.
 mpirun_that_says() {
     mkdir -p bin
     printf '#!/bin/sh\necho "%s"\n' "$1" >bin/mpirun
@@ -47,5 +47,13 @@ cannot() {
     cannot "mpirun is Open MPI 4.1.4, but its ompi-server is not in PATH"
     rm bin/mpirun
     cannot "there is no mpirun in PATH"
+    # One of another MPI lies further back in PATH.
+    printf '#!/bin/sh\n' >bin/ompi-server
+    chmod +x bin/ompi-server
+    cannot "there is no mpirun in PATH"
+    mpirun_that_says "mpirun (Open MPI) 5.0.7"
+    cannot "mpirun is Open MPI 5.0.7, which cannot join separately started programs"
+    mpirun_that_says ""
+    cannot "mpirun is of an MPI that is not known here, which cannot join"
     check 2 "comm.transport: .*one of auto, mpi, socket|comm.transport.*auto\|mpi\|socket" here plan --set comm.transport=tcp p.yaml
 }

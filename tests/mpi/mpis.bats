@@ -146,6 +146,19 @@ Y
     [[ "$output" == *"comm.transport=mpi: "*"/mpich-words is linked with MPICH"* ]]
 }
 
+@test "where the first mpirun is of MPICH, a run goes over sockets, whatever else is in PATH" {
+    both
+    mkdir first
+    ln -s "$(command -v mpirun.mpich)" first/mpirun
+    export PATH=$PWD/first:$PATH
+    echo '{troupe: 1, stages: [{name: s, tasks: 3, run: "true"}]}' >p.yaml
+    run -0 env -u TROUPE_OPT_comm_transport troupe run --local=2 --run-name r p.yaml
+    grep -q 'messages travel over sockets (comm.transport=auto: mpirun is MPICH [0-9.]*, which cannot join' troupe-runs/r/events.jsonl
+    troupe topo --mpi >mpis
+    cat mpis
+    grep -q '^Open MPI .* yes  *yes  *no ' mpis
+}
+
 @test "a Troupe that has no module for Open MPI sends its messages over sockets" {
     cp -a "$TROUPE_BUILD/bin" .
     mkdir -p lib/troupe
