@@ -43,20 +43,25 @@ void trp_admission_tell(trp_channel *c, bool stranger, uint32_t executor,
     c->handler.refused(c->handler.context, executor, fatal_build, text);
 }
 
-/* "… (from 10.0.0.1:4711)" */
+/* "… (from 10.0.0.1:4711)", or of who came by the other socket "… (from this host)" */
 static void add_origin(const struct trp_peer *p, char *text, size_t size)
 {
-    struct sockaddr_storage a;
+    struct sockaddr_storage a = {.ss_family = AF_UNSPEC};
     socklen_t n = sizeof a;
     static const char mapped[] = "::ffff:"; /* IPv4 on a socket for both */
     char host[64], port[16];                /* numbers only */
-    if (getpeername(p->link.fd, (struct sockaddr *)&a, &n) != 0 ||
-        getnameinfo((struct sockaddr *)&a, n, host, sizeof host, port, sizeof port,
+    size_t at = strlen(text);
+    if (getpeername(p->link.fd, (struct sockaddr *)&a, &n) != 0)
+        return;
+    if (a.ss_family == AF_UNIX) {
+        snprintf(text + at, size - at, " (from this host)");
+        return;
+    }
+    if (getnameinfo((struct sockaddr *)&a, n, host, sizeof host, port, sizeof port,
                     NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return;
     size_t skip = strncmp(host, mapped, sizeof mapped - 1) == 0 ? sizeof mapped - 1 : 0;
-    snprintf(text + strlen(text), size - strlen(text), " (from %s:%s)", host + skip,
-             port);
+    snprintf(text + at, size - at, " (from %s:%s)", host + skip, port);
 }
 
 void trp_admission_refuse(struct trp_peer *p, bool fatal_build, const char *text)

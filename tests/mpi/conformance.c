@@ -1150,6 +1150,10 @@ static void executors_of_this_host_use_its_socket(void)
     CHECK(getsockname(channel->by_id[0]->link.fd, (struct sockaddr *)&at, &n) == 0 &&
               at.ss_family == AF_UNIX,
           "it came by family %d", at.ss_family);
+    start_executor(EXECUTORS, "plain"); /* not expected */
+    CHECK(run_until(&seen.refused, seen.refused + 1, 20000), "it was not refused");
+    CHECK(strstr(seen.text, "is not expected (from this host)"), "the text is: %s",
+          seen.text);
 }
 
 static void another_users_process_is_told_nothing(void)
