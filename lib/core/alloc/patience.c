@@ -121,14 +121,6 @@ static int64_t unknown_until(const struct trp_engine *e, const struct trp_class 
     return trp_time_after(trp_time_after(c->waits_since, backlog), start);
 }
 
-static bool is_stuck(const struct trp_engine *e, const struct trp_class *c)
-{
-    for (const struct trp_task_set *s = e->stuck; s; s = s->stuck_next)
-        if (s->class == c)
-            return true;
-    return false;
-}
-
 /* How many more are worth it; when to look again. */
 static uint32_t worth(struct trp_engine *e, struct trp_class *c)
 {
@@ -139,7 +131,7 @@ static uint32_t worth(struct trp_engine *e, struct trp_class *c)
     const struct prospect p = look_forward(e, c, lead, use);
     c->patience_due =
         trp_time_after(e->now, longer(longer(p.left_ns, backlog) / 2, LOOK_LEAST_NS));
-    if (is_stuck(e, c))
+    if (trp_exclusion_any_stuck(e, c))
         return ALL;
     if (!p.pending)
         return 0;

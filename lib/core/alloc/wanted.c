@@ -371,10 +371,9 @@ static int64_t no_room_due(const struct trp_engine *e, const struct trp_class *c
     int64_t due = INT64_MAX;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
         const struct trp_executor *x = e->executors[i];
-        if (x && x->state == TRP_EXECUTOR_REQUESTED && !x->granted && !x->ahead &&
-            x->class != c->profile.n && !e->classes[x->class]->more &&
-            x->asked_ns + GRANT_NS < due)
-            due = x->asked_ns + GRANT_NS;
+        if (x && trp_executor_waits(x) && x->class != c->profile.n &&
+            !e->classes[x->class]->more)
+            due = trp_earlier(due, x->asked_ns + GRANT_NS);
     }
     return due;
 }

@@ -251,6 +251,14 @@ bool trp_exclusion_is_stuck(const struct trp_engine *e, const struct trp_task_se
     return task != TRP_NONE && is_stuck(e, s, task, &idle);
 }
 
+bool trp_exclusion_any_stuck(const struct trp_engine *e, const struct trp_class *c)
+{
+    const struct trp_task_set *s = e->stuck;
+    while (s && s->class != c)
+        s = s->stuck_next;
+    return s;
+}
+
 TRP_RARE void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_set *s,
                                         const struct trp_executor *x)
 {

@@ -25,6 +25,8 @@ void trp_exclusion_check_stuck(struct trp_engine *e, struct trp_task_set *s,
 /* Can its next task run nowhere, as things are? One that came meanwhile may have to
  * wait for a launch there. O(executors). */
 bool trp_exclusion_is_stuck(const struct trp_engine *e, const struct trp_task_set *s);
+/* Is any set of the class to be given up, as things were when it was last looked at? */
+bool trp_exclusion_any_stuck(const struct trp_engine *e, const struct trp_class *c);
 /* Something was launched: nobody is stuck. */
 void trp_exclusion_none_stuck(struct trp_engine *e);
 void trp_exclusion_not_stuck(struct trp_engine *e, struct trp_task_set *s);

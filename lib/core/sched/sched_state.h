@@ -106,6 +106,12 @@ static inline bool trp_executor_is_idle(const struct trp_executor *x)
     return x->state == TRP_EXECUTOR_LIVE && !x->nrunning && !x->nqueued;
 }
 
+/* Requested for tasks that are there, without room so far. */
+static inline bool trp_executor_waits(const struct trp_executor *x)
+{
+    return x->state == TRP_EXECUTOR_REQUESTED && !x->granted && !x->ahead;
+}
+
 enum { TRP_CAUSES_KEPT = 8 };
 
 /* Starts of a class that failed in a row (alloc/starts.c). */
