@@ -54,14 +54,15 @@ static void queue_fill(struct trp_engine *e, struct trp_executor *x)
 {
     struct trp_task_set *s = x->one_set;
     if (s->zombie || s->class->first != s || s->stage->max_running || s->barrier ||
-        s->health || e->pools || (e->has_ends && trp_ends_outlive(e, s, x)))
+        s->health || e->pools)
         return;
     struct trp_grant grants[TRP_GRANTS_MAX];
     int ngrants;
     if (x->nqueued && e->attempts.v[x->queue_first].set != s)
         return;
     uint32_t depth = queue_depth(e, s, x);
-    if (x->nqueued * 2 > depth || trp_offer_fits(e, s, x, grants, &ngrants))
+    if (x->nqueued * 2 > depth || trp_offer_fits(e, s, x, grants, &ngrants) ||
+        (e->has_ends && trp_ends_outlive(e, s, x)))
         return;
     while (x->nqueued < depth && s->pending) {
         /* What is kept by another executor waits for that one. */
