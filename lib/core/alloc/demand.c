@@ -52,9 +52,9 @@ static uint64_t wanted_by_bounded(const struct trp_task_set *s, uint32_t slots,
     return s->stage->max_executors ? smaller(n, s->stage->max_executors) : n;
 }
 
-/* Sets of which every executor is excluded for some task: each needs one more than
- * there are. Where one has come meanwhile, and nothing was launched there yet, those
- * that are there are needed: no more, no less. */
+/* Sets that are excluded on all executors: each needs one more than there are. When that
+ * one has come, and as long as nothing was launched on it, they need all that there are,
+ * and no more. */
 static uint64_t wanted_by_stuck(const struct trp_engine *e, const struct trp_class *c,
                                 uint32_t slots)
 {
