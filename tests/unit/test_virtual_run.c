@@ -416,24 +416,32 @@ static void test_nobody_waits_for_each_other(void)
         {"count: 1, cores: 8",
          "{name: a, run: x}, {name: b, run: x},"
          "{name: gang, after: [a], mpi: {ranks: 8}, run: x},"
-         "{name: all, after: [b], tasks: 2, barrier: true, run: x}", "{}",                               1    },
+         "{name: all, after: [b], tasks: 2, barrier: true, run: x}",               "{}",                               1    },
         {"count: 1, cores: 8",
          "{name: a, run: x}, {name: b, tasks: 2, run: x},"
          "{name: large, after: [a], profile: large, run: x},"
-         "{name: all, after: [b], tasks: 4, barrier: true, run: x}", "{}",                               1    },
+         "{name: all, after: [b], tasks: 4, barrier: true, run: x}",               "{}",                               1    },
         {"count: 1, cores: 8",
          "{name: bad, tasks: 2, profile: half, run: x},"
-         "{name: large, profile: large, run: x}",                    "{excludeOnFailure.enabled: true}", 1    },
+         "{name: large, profile: large, run: x}",                                  "{excludeOnFailure.enabled: true}", 1    },
  /* The barrier stage has what the others were not to have at first. */
         {"count: 3, cores: 1",
          "{name: a, profile: one, executors: {min: 2}, run: x}, {name: b, run: x},"
          "{name: all, profile: one, tasks: 3, barrier: true, run: x},"
-         "{name: bad, tasks: 2, run: x}",                            "{excludeOnFailure.enabled: true}", 55117},
+         "{name: bad, tasks: 2, run: x}",                                          "{excludeOnFailure.enabled: true}", 55117},
+ /* The same of a gang's job that comes late. */
+        {"count: 3, cores: 1",
+         "{name: a, profile: one, tasks: 2, barrier: true, run: x},"
+         "{name: job, profile: one, mpi: {ranks: 2}, run: x},"
+         "{name: all, after: [a], profile: one, tasks: 3, barrier: true, run: x}", "{}",                               14   },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(runs); i++) {
         struct play v;
         char *cluster = g_strdup_printf(
-            "{cluster: 1, nodes: [{name: n, memory: 20g, %s}]}", runs[i].cluster);
+            "{cluster: 1, nodes: [{name: n, memory: 20g, %s}]%s}", runs[i].cluster,
+            strstr(runs[i].stages, "job")
+                ? ", queue: {wait: {uniform: {min: 0, max: 30}}}"
+                : "");
         char *durations = g_strdup_printf(
             "{durations: 1, default: 5s%s}",
             strstr(runs[i].stages, "bad") ? ", stages: {bad: {constant: 3s, fail: 0.5}}"

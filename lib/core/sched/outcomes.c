@@ -408,6 +408,7 @@ void trp_gang_launch(struct trp_engine *e, struct trp_task_set *s)
     a->executor = TRP_NONE;
     a->state = TRP_ATTEMPT_RUNNING;
     s->running++;
+    s->requested_before = e->nexecutors;
     e->gangs++;
     struct trp_action *act = trp_action_add(e, TRP_ACTION_GANG);
     act->gang.attempt = trp_attempt_id_of(e, slot);

@@ -141,6 +141,7 @@ struct trp_class {
     uint32_t granted; /* of the requested ones: those that have their room */
     uint32_t sets;    /* submitted and not ended, gangs not counted */
     bool set_ended;   /* since executors were last no more than what is wanted */
+    uint32_t late; /* so often it gave way late, since a set ended (alloc/give_way.c) */
     uint64_t
         open; /* pending, running and queued tasks of the sets, bounded ones apart */
     struct trp_task_set
@@ -289,7 +290,8 @@ struct trp_task_set {
     uint32_t abort_after; /* … unless no executor has come since (its class's `came`) */
     struct trp_task_set *stuck_next; /* sets with an abort_at */
     uint64_t result_bytes;
-    uint32_t ramp; /* its name among the targets */
+    uint32_t ramp;             /* its name among the targets */
+    uint32_t requested_before; /* executors, before a gang was launched */
 };
 
 #endif

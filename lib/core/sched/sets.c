@@ -89,6 +89,7 @@ static void leave_class(struct trp_engine *e, struct trp_task_set *set)
     c->copies -= set->copies;
     c->sets--;
     c->set_ended = true;
+    c->late = 0;
     if (!set->is_bounded) {
         c->open -= (uint64_t)set->pending + set->running + set->queued + set->copies;
         return;

@@ -1,0 +1,246 @@
+/* Who holds idle executors in vain, and waits behind somebody who may wait for their
+ * room, gives way. The barrier stage `all` has two of the three executors that it
+ * needs. Executors come, and are gone, when the test says so. */
+#include "conf/options.h"
+#include "engine_world.h"
+
+#define MINUTE (60 * SECOND)
+#define GOES (UINT32_C(1) << 31) /* world_take_action's mark */
+
+static void open_world(struct world *w, bool exclusion)
+{
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    c.exclusion.enabled = exclusion;
+    world_begin(w, &c, 1);
+    w->manual = true;
+}
+
+static void submit_barrier(struct world *w)
+{
+    struct trp_stage_spec all = world_stage("all", 3);
+    all.barrier = true;
+    world_submit(w, &all, 1);
+}
+
+static void submit_large(struct world *w)
+{
+    struct trp_stage_spec large = world_stage("large", 1);
+    large.profile = world_profile(w, "large", 8, NULL, 0, 0);
+    world_submit(w, &large, 1);
+}
+
+static void submit_gang(struct world *w)
+{
+    struct trp_stage_spec gang = {.name = "gang",
+                                  .tasks_known = true,
+                                  .ntasks = 1,
+                                  .kind = TRP_STAGE_GANG,
+                                  .ranks = 8};
+    world_submit(w, &gang, 1);
+}
+
+static void end_first(struct world *w, enum trp_end_status status)
+{
+    world_end(w, world_attempt_at(w, 0)->id, status, status != TRP_END_SUCCESS, SECOND);
+}
+
+static void run_first_two(struct world *w)
+{
+    struct trp_stage_spec a = world_stage("a", 2);
+    world_submit(w, &a, 1);
+    world_come(w, 0);
+    world_come(w, 1);
+    g_assert_cmpuint(w->attempts->len, ==, 2);
+}
+
+/* Those that were let go and withdrawn are gone. How many there were. */
+static uint32_t gone(struct world *w)
+{
+    uint32_t n = 0;
+    for (guint i = 0; i < w->executors->len;) {
+        uint32_t x = g_array_index(w->executors, uint32_t, i);
+        if (!(x & GOES)) {
+            i++;
+            continue;
+        }
+        g_array_remove_index(w->executors, i);
+        for (guint k = 0; k < w->executors->len; k++)
+            if (g_array_index(w->executors, uint32_t, k) == (x & ~GOES))
+                g_array_remove_index(w->executors, k--);
+        world_lose(w, x & ~GOES, TRP_LOSS_RELEASED);
+        i = 0;
+        n++;
+    }
+    return n;
+}
+
+/* These wait, in this order. */
+static void assert_waiting(struct world *w, const uint32_t *numbers, guint n)
+{
+    g_assert_cmpuint(w->executors->len, ==, n);
+    for (guint i = 0; i < n; i++)
+        g_assert_cmpuint(g_array_index(w->executors, uint32_t, i), ==, numbers[i]);
+}
+#define ASSERT_WAITING(w, ...)                                                         \
+    assert_waiting(w, (const uint32_t[]){__VA_ARGS__},                                 \
+                   sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+static void a_barrier_stage_gives_way_to_another_profile(void)
+{
+    struct world w;
+    open_world(&w, false);
+    run_first_two(&w);
+    submit_large(&w);   /* 2 */
+    submit_barrier(&w); /* 3, and 4 and 5 as long as `a` runs */
+    end_first(&w, TRP_END_SUCCESS);
+    end_first(&w, TRP_END_SUCCESS);
+    g_assert_cmpuint(gone(&w), ==, 2);
+    ASSERT_WAITING(&w, 2, 3);
+    world_time(&w, w.now + SECOND - 1);
+    g_assert_cmpuint(gone(&w), ==, 0);
+    world_time(&w, w.now + 1);
+    g_assert_cmpuint(gone(&w), ==, 2);
+    ASSERT_WAITING(&w, 2, 3, 6, 7); /* what waits behind the other already stays */
+    world_come(&w, 2);
+    end_first(&w, TRP_END_SUCCESS);
+    gone(&w);
+    for (uint32_t i = 0; i < 3; i++)
+        world_come(&w, ((const uint32_t[]){3, 6, 7})[i]);
+    g_assert_cmpuint(w.attempts->len, ==, 3);
+    world_free(&w);
+}
+
+static void a_barrier_stage_gives_way_to_a_gang(void)
+{
+    struct world w;
+    open_world(&w, false);
+    run_first_two(&w);
+    submit_gang(&w);
+    submit_barrier(&w); /* 2, and 3 and 4 as long as `a` runs */
+    end_first(&w, TRP_END_SUCCESS);
+    end_first(&w, TRP_END_SUCCESS);
+    g_assert_cmpuint(gone(&w), ==, 2);
+    world_time(&w, w.now + SECOND);
+    g_assert_cmpuint(gone(&w), ==, 2);
+    ASSERT_WAITING(&w, 2, 5, 6);
+    /* What comes now was asked for behind the gang. */
+    world_come(&w, 2);
+    world_come(&w, 5);
+    world_time(&w, w.now + MINUTE - 1);
+    g_assert_cmpuint(gone(&w), ==, 0);
+    ASSERT_WAITING(&w, 6);
+    world_free(&w);
+}
+
+/* What it has the other could not have at first, and may have by now. All are asked for
+ * in one moment: only numbers tell who was before whom. */
+static void late_it_gives_way_time_and_again(void)
+{
+    void (*const others[])(struct world *) = {submit_large, submit_gang};
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
+        struct world w;
+        open_world(&w, false);
+        others[i](&w);
+        uint32_t n = w.executors->len; /* `all` asks for n and two more */
+        submit_barrier(&w);
+        world_come(&w, n);
+        world_time(&w, 10 * SECOND);
+        world_come(&w, n + 1);
+        world_time(&w, MINUTE - 1);
+        g_assert_cmpuint(w.releases, ==, 0);
+        world_time(&w, MINUTE); /* with the one that has not been idle for so long */
+        g_assert_cmpuint(gone(&w), ==, 2);
+        world_come(&w, n + 2);
+        world_come(&w, n + 3);
+        world_time(&w, 3 * MINUTE - 1);
+        g_assert_cmpuint(gone(&w), ==, 0);
+        world_time(&w, 3 * MINUTE);
+        g_assert_cmpuint(gone(&w), ==, 2);
+        for (uint32_t k = n + 4; k < n + 7; k++)
+            world_come(&w, k);
+        g_assert_cmpuint(w.attempts->len, ==, n ? 3 : 4); /* a gang's, too */
+        world_free(&w);
+    }
+}
+
+static void grant(struct world *w, uint32_t executor)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_GRANTED, .granted = {{executor}}};
+    world_step(w, &ev);
+}
+
+static void it_gives_way_to_nobody_who_has_room_or_waits_behind(void)
+{
+    struct world w;
+    open_world(&w, false);
+    submit_large(&w); /* 0 */
+    grant(&w, 0);
+    submit_barrier(&w); /* 1 to 3 */
+    world_come(&w, 1);
+    world_come(&w, 2);
+    submit_large(&w); /* 4 */
+    submit_gang(&w);
+    world_time(&w, 10 * MINUTE);
+    g_assert_cmpuint(w.releases, ==, 0);
+    ASSERT_WAITING(&w, 0, 3, 4);
+    world_free(&w);
+}
+
+static void a_stage_excluded_on_all_that_it_has_gives_way(void)
+{
+    struct world w;
+    open_world(&w, true);
+    run_first_two(&w);
+    submit_large(&w); /* 2 */
+    /* Both tasks fail on both executors, of which one goes to be replaced by 3. */
+    for (int i = 0; i < 4; i++)
+        end_first(&w, TRP_END_EXIT);
+    g_assert_cmpuint(gone(&w), ==, 1);
+    ASSERT_WAITING(&w, 2, 3);
+    g_assert_cmpuint(w.live->len, ==, 1);
+    world_time(&w, w.now + SECOND);
+    g_assert_cmpuint(gone(&w), ==, 1);
+    g_assert_cmpuint(w.live->len, ==, 0);
+    world_come(&w, 2);
+    end_first(&w, TRP_END_SUCCESS);
+    world_come(&w, 3);
+    g_assert_cmpuint(w.attempts->len, ==, 1);
+    world_free(&w);
+}
+
+static void requests_that_may_have_an_additional_job_stay(void)
+{
+    struct trp_event fit = {
+        .kind = TRP_EVENT_PROFILE_FIT,
+        .fit = {.executors = 3, .additional = 1, .more = true}
+    };
+    struct world w;
+    open_world(&w, false);
+    world_step(&w, &fit);
+    run_first_two(&w);
+    submit_gang(&w);
+    submit_barrier(&w); /* 2 */
+    end_first(&w, TRP_END_SUCCESS);
+    end_first(&w, TRP_END_SUCCESS);
+    g_assert_cmpuint(gone(&w), ==, 0);
+    uint32_t may_add = w.may_add;
+    world_time(&w, w.now + SECOND);
+    g_assert_cmpuint(gone(&w), ==, 2);
+    ASSERT_WAITING(&w, 2, 3, 4); /* for 2 a job may be in the queue already */
+    g_assert_cmpuint(w.may_add, ==, may_add + 2);
+    world_free(&w);
+}
+
+#define ADD(name) g_test_add_func("/give-way/" #name, name)
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    ADD(a_barrier_stage_gives_way_to_another_profile);
+    ADD(a_barrier_stage_gives_way_to_a_gang);
+    ADD(late_it_gives_way_time_and_again);
+    ADD(it_gives_way_to_nobody_who_has_room_or_waits_behind);
+    ADD(a_stage_excluded_on_all_that_it_has_gives_way);
+    ADD(requests_that_may_have_an_additional_job_stay);
+    return g_test_run();
+}
