@@ -5,7 +5,7 @@ load slurm.bash
 
 setup_file() {
     local begin=$EPOCHREALTIME
-    cluster_up -n 4 --gpus 2 --racks 2 --fast --conf SlurmdTimeout=5
+    cluster_up -n 4 --gpus 2 --racks 2 --fast --conf SlurmdTimeout=30
     export took_ms=$(((${EPOCHREALTIME/./} - ${begin/./}) / 1000))
 }
 
@@ -143,8 +143,9 @@ machine() {
     cluster kill node3
     run ! on node3 pgrep -x 'slurmd|slurmstepd'
     run ! on head bash -c ': </dev/tcp/node3/6818'
-    wait_until 60 grep -q "Node failure on node3" err
+    wait_until 90 grep -q "Node failure on node3" err
     wait $! || true
+    [ "$(grep -o 'Nodes .* setting DOWN' "$shared/../log/slurmctld.log")" = "Nodes node3 not responding, setting DOWN" ]
     cluster heal node3
     wait_until 20 state_is node3 idle
     on node3 test -e /tmp/disk

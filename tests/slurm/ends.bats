@@ -5,7 +5,7 @@ load slurm.bash
 load run.bash
 
 setup_file() {
-    cluster_up -n 4 --racks 2 --fast --conf KillWait=10 --conf SlurmdTimeout=10
+    cluster_up -n 4 --racks 2 --fast --conf KillWait=10 --conf SlurmdTimeout=30
 }
 
 teardown() {

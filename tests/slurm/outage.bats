@@ -6,7 +6,7 @@ load run.bash
 
 setup_file() {
     cluster_up -n 3 --cpus 6 --memory 3000 --racks 0 --fast --conf KillWait=10 \
-        --conf SlurmdTimeout=10
+        --conf SlurmdTimeout=30
 }
 
 teardown() {
@@ -14,6 +14,8 @@ teardown() {
     cluster heal head
     cluster heal node2
     cluster slow node2 0
+    # Slurm 22.05 looks at jobs that wait for a node that is down after a minute only.
+    wait_until 30 state_is node2 idle
 }
 
 # two_stages COMMAND: stage a, and stage b whose executors are other ones. Both fill a node.
@@ -79,7 +81,7 @@ killed_as_they_start() {
     run_on -N3 -n3 -c6 --mem=2500 -- --set driver.cores=6 "${quick[@]}"
     wait_until 20 on node2 pgrep -u alice "${starting[@]}"
     cluster kill node2
-    well 90
+    well 120
     all_of_b
 }
 
