@@ -168,8 +168,8 @@ int trp_mpi_begin_joining(int64_t limit_ns, void (*stuck)(const char *text),
     loaded->name(name, sizeof name);
     if (!trp_mpi_joins(name))
         return trp_error_set(err, TRP_ENEVER,
-                             "%s cannot join programs that were started separately; "
-                             "set comm.transport=socket",
+                             "this program is linked with %s, which cannot join "
+                             "separately started programs",
                              name);
     return loaded->begin(true, limit_ns, stuck, err);
 }

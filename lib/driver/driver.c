@@ -148,6 +148,25 @@ static void end_stuck(const char *text)
     _exit(status);
 }
 
+/* The MPI of this program cannot join others. `troupe` sees that in the program's file,
+ * but not where a library brings the MPI. */
+static int listen_without_mpi(trp_driver *d, struct trp_listen_config *c,
+                              const struct trp_channel_handler *h, trp_error *err)
+{
+    static const char key[] = "comm.transport";
+    const trp_error why = *err;
+    if (strcmp(trp_options_text(d->options, key), "mpi") == 0)
+        return trp_error_set(err, TRP_EINVAL,
+                             "%s: %s=mpi: %s; set %s=socket, or leave it out",
+                             trp_options_where(d->options, key), key, why.text, key);
+    if (asprintf(&d->carried, "over sockets (%s=auto: %s)", key, why.text) < 0)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    d->config.carried = d->carried;
+    d->cluster->ops->over_sockets(d->cluster);
+    c->transport = TRP_TRANSPORT_SOCKET;
+    return trp_channel_listen(c, h, &d->channel, err);
+}
+
 static int listen_for_executors(trp_driver *d, const char *const *throw_away_argv,
                                 trp_error *err)
 {
@@ -173,6 +192,8 @@ static int listen_for_executors(trp_driver *d, const char *const *throw_away_arg
     int rc = d->config.mode == TRP_DRIVER_STATIC
                  ? trp_channel_world(&c, &h, &d->channel, err)
                  : trp_channel_listen(&c, &h, &d->channel, err);
+    if (rc == TRP_ENEVER && c.transport == TRP_TRANSPORT_CONNECT)
+        rc = listen_without_mpi(d, &c, &h, err);
     if (rc == 0)
         rc = trp_driver_loop_channel(d, err);
     if (rc == 0 && d->cluster)
@@ -285,6 +306,7 @@ static void driver_free(trp_driver *d)
     trp_site_free(d->own_site);
     trp_run_folder_free(d->own_folder);
     trp_argv_free(d->throw_away_argv);
+    free(d->carried);
     free(d->stages);
     free(d->jobs);
     trp_driver_kept_free(d);

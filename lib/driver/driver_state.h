@@ -287,6 +287,7 @@ struct trp_driver {
     struct trp_site *own_site;
     struct trp_run_folder *own_folder; /* of a static run */
     char **throw_away_argv;
+    char *carried; /* config's, where that was changed */
 };
 
 static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)

@@ -63,9 +63,6 @@ int trp_driver_open_spec(const struct trp_run_spec *spec, const trp_options *opt
     }
     trp_argv_free(argv);
     if (c.control_fd >= 0) {
-        /* This process is the only one that can still tell. */
-        if (err)
-            fprintf(stderr, "troupe: %s\n", err->text);
         trp_control_exit(c.control_fd, trp_error_exit_status(rc));
         close(c.control_fd);
     }

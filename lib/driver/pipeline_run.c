@@ -278,8 +278,10 @@ static int drive(struct pipeline_run *run)
     trp_driver *driver;
     int r = trp_driver_open_spec(run->spec, run->s.options, run->s.site,
                                  run->s.profiles, &run->s.pools, &driver, &err);
-    if (r < 0) /* it has told why */
+    if (r < 0) {
+        fprintf(stderr, "troupe: %s\n", err.text);
         return trp_error_exit_status(r);
+    }
     tell_choices(run);
     if (trp_command_job_spec(run->job)->nstages == 0)
         say_nothing_left(run);

@@ -146,6 +146,22 @@ Y
     [[ "$output" == *"comm.transport=mpi: "*"/mpich-words is linked with MPICH"* ]]
 }
 
+@test "a program that a library links with MPICH has its executors over sockets" {
+    both
+    over_mpi
+    mpicc.mpich -shared -fPIC -x c -o libuses.so - <<<'#include <mpi.h>
+        int uses(void) { int is; return MPI_Initialized(&is); }'
+    printf 'a b a\nc a\n' >text
+    cc -I"$TROUPE_BUILD/include" -o uses-words "$TROUPE_SOURCE/tests/mpi/programs/wordcount.c" \
+        -L"$TROUPE_BUILD/lib" -Wl,-rpath,"$TROUPE_BUILD/lib:$PWD" -ltroupe \
+        -Wl,--no-as-needed -L. -luses
+    run -0 env -u TROUPE_OPT_comm_transport troupe run --run-name r -- ./uses-words text
+    [[ "$output" == *"lines 2 words 5 bytes 10"* ]]
+    grep -q 'messages travel over sockets (comm.transport=auto: this program is linked with MPICH [0-9.]*, which cannot join' troupe-runs/r/events.jsonl
+    run -2 troupe run --set comm.transport=mpi -- ./uses-words text
+    [ "$(count '^troupe: command line: comm.transport=mpi: this program is linked with MPICH [0-9.]*, which cannot join separately started programs; set comm.transport=socket, or leave it out$' "$output")" = 1 ]
+}
+
 @test "where the first mpirun is of MPICH, a run goes over sockets, whatever else is in PATH" {
     both
     mkdir first
