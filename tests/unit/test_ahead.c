@@ -360,6 +360,35 @@ static void a_lost_one_is_asked_for_again(void)
     world_free(&w);
 }
 
+/* One of a's is lost, while none is asked for ahead, since others lack executors. */
+static void what_replaces_a_lost_one_is_needed_at_once(void)
+{
+    static const struct trp_parent_spec after = {.stage = A};
+    struct trp_engine_config c = plain();
+    struct trp_stage_spec s[2] = {world_stage("a", 4), world_stage("b", 6)};
+    struct trp_stage_spec other = world_stage("c", 3);
+    struct world w;
+    world_init(&w, NULL);
+    s[A].max_executors = 2;
+    s[B].parents = &after;
+    s[B].nparents = 1;
+    s[B].look_ahead = TRP_LOOK_AHEAD_TIME;
+    s[B].look_ahead_ns = 100 * SECOND;
+    other.profile = other_profile(&w);
+    world_start(&w, &c);
+    fit(&w, A, 8, 6);
+    world_submit(&w, s, 2);
+    w.manual = true;
+    world_submit(&w, &other, 1);
+    g_assert_cmpuint(requested(&w), ==, 2);
+    end_wave(&w, 10 * SECOND);
+    g_assert_cmpuint(requested(&w), ==, 2);
+    world_lose(&w, g_array_index(w.live, uint32_t, 0), TRP_LOSS_EXITED);
+    g_assert_cmpuint(requested(&w), ==, 3);
+    g_assert_cmpuint(w.ahead, ==, 0);
+    world_free(&w);
+}
+
 static void one_that_is_refused_is_nobodys_failure(void)
 {
     struct trp_engine_config c = plain();
@@ -427,6 +456,7 @@ int main(int argc, char **argv)
     ADD(the_first_that_end_do_not_tell_how_long_the_others_take);
     ADD(a_request_that_waits_is_never_too_early);
     ADD(a_lost_one_is_asked_for_again);
+    ADD(what_replaces_a_lost_one_is_needed_at_once);
     ADD(one_that_is_refused_is_nobodys_failure);
     ADD(a_stage_waits_for_its_slowest_parent);
     return g_test_run();

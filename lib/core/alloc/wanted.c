@@ -138,10 +138,14 @@ static void check_limits(struct trp_engine *e, struct trp_class *c)
     trp_starts_never(e, c, text);
 }
 
-/* Executors for stages that are not ready yet, not requested so far. */
-static uint32_t missing_ahead(const struct trp_class *c)
+/* Of `need` more executors those that no stage needs yet. */
+static uint32_t missing_ahead(const struct trp_engine *e, const struct trp_class *c,
+                              uint32_t need)
 {
-    return c->ahead > c->nahead ? c->ahead - c->nahead : 0;
+    uint32_t now = trp_demand_now(e, c), have = c->live + c->requested - c->nahead;
+    now = now < c->share ? now : c->share;
+    now = now > have ? now - have : 0;
+    return need > now ? need - now : 0;
 }
 
 /* Where no copy that waits could run: "h1,h2". */
@@ -179,7 +183,7 @@ static void ask_apart(struct trp_engine *e, struct trp_class *c)
 /* The last ones are those that nobody needs yet. */
 static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
 {
-    uint32_t ahead = missing_ahead(c);
+    uint32_t ahead = missing_ahead(e, c, need);
     uint32_t room = trp_caps_left(&e->caps, e->caps_used, c->cost, NULL);
     for (; need > 0 && room > 0; need--, room--) {
         struct trp_executor *x = trp_executor_new(e, c);
@@ -214,7 +218,7 @@ static bool ask_for_more(struct trp_engine *e, struct trp_class *c)
             check_limits(e, c);
         return false;
     }
-    uint32_t ahead = missing_ahead(c), taken = 0;
+    uint32_t ahead = missing_ahead(e, c, want - have), taken = 0;
     if (want - have > ahead) /* what is held is not had ahead */
         taken = take_over(e, c, want - have - ahead);
     if (taken)
