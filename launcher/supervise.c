@@ -105,10 +105,12 @@ static void send_control(struct trp_watch *w, enum trp_control_byte byte)
         trp_control_send(w->control, byte);
 }
 
+/* Of a run whose driver is not started yet, since ompi-server is waited for, nothing has
+ * to be ended in order. */
 static void interrupt(struct trp_watch *w, bool at_once)
 {
     w->interrupts += at_once ? 2 : 1;
-    if (w->interrupts == 1) {
+    if (w->interrupts == 1 && w->driver) {
         send_control(w, TRP_CONTROL_STOP);
         return;
     }
@@ -528,7 +530,10 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
     if (w.control >= 0)
         close(w.control);
     close(w.signals);
-    if (w.no_server && !w.connected)
+    if (w.no_server && !w.connected) {
+        if (w.time_is_up)
+            raise(SIGUSR1); /* blocked, so that it waits for the next call */
         return trp_error_set(err, TRP_ENEVER, "%s", w.failure);
+    }
     return w.has_status ? w.status : trp_watch_status(&w);
 }

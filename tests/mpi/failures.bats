@@ -536,6 +536,32 @@ server_is() {
     [[ "$output" == *"the run goes on over sockets"* ]]
 }
 
+# bats test_tags=mpi
+@test "what comes while ompi-server is waited for is not lost" {
+    over_mpi
+    one 'tasks: 2, run: "echo ran >>ran"'
+    server_is 'touch begun; until [ -e fail ]; do sleep 0.1; done'
+    troupe run --run-name c p.yaml >out 2>&1 &
+    wait_until 20 [ -e begun ]
+    kill -INT $!
+    status=0
+    ends_within 5 $! || status=$?
+    [ $status = 130 ]
+    grep -q "troupe: run troupe-runs/c was cancelled" out
+    nothing_left 1
+    rm begun
+    # The time limit: as it would have been told to the driver that there is at last.
+    troupe run --run-name t p.yaml >out 2>&1 &
+    wait_until 20 [ -e begun ]
+    kill -USR1 $!
+    touch fail
+    status=0
+    ends_within 20 $! || status=$?
+    grep -q "the run goes on over sockets" out
+    [ $status = 75 ]
+    [ ! -e ran ]
+}
+
 # Longer than the 20 s that a run had to give everything back when it ended by this.
 # bats test_tags=mpi
 @test "ompi-server killed: the run goes on over sockets, new executors and a new profile too" {
