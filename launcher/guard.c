@@ -177,10 +177,11 @@ static void wait_ms(struct guard *g, int ms)
 {
     struct signalfd_siginfo info;
     struct pollfd v[] = {
-        {.fd = g->signals,                 .events = POLLIN},
-        {.fd = g->orphan ? -1 : g->socket, .events = POLLIN}
+        {.fd = g->signals,                          .events = POLLIN},
+        {.fd = g->orphan ? -1 : g->socket,          .events = POLLIN},
+        {.fd = g->orphan ? g->config->adopted : -1, .events = POLLIN}
     };
-    if (poll(v, 2, ms) <= 0)
+    if (poll(v, 3, ms) <= 0)
         return;
     while (read(g->signals, &info, sizeof info) == sizeof info)
         ;
@@ -323,6 +324,7 @@ static void tell_wait(void *context)
 
 static void end_all(struct guard *g)
 {
+    reap(g); /* the number of a driver that is gone may be another's */
     if (g->config->adopts && g->orphan && g->driver)
         end_adopted(g);
     trp_guard_end_descendants(NULL, 0, g->config->helper, END_MS);

@@ -324,6 +324,18 @@ bereave() {
     [ ! -e "$mine" ]
 }
 
+@test "the guard killed, and then troupe: the other guard goes with the driver" {
+    one 'run: "touch begun; sleep 60"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    local driver
+    wait_until 20 [ -e begun ]
+    driver=$(pid_of driver r)
+    kill_guard r
+    kill -9 $!
+    wait_until 10 eval '! kill -0 $driver'
+    nothing_left 2
+}
+
 @test "the guard killed, and then troupe while the driver is stopped: all the same" {
     bereave stopped
     nothing_left 40
