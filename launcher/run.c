@@ -472,6 +472,7 @@ static int supervise(struct run *r, const char *app_name, char **app)
     const char *const driver[] = {r->rank, "driver", r->folder->path, NULL};
     struct trp_supervised what = {.argv = app ? (const char *const *)app : driver,
                                   .is_program = app != NULL,
+                                  .resumes = r->earlier != NULL,
                                   .helper = r->where.helper};
     trp_error err;
     struct trp_run_make make = {.call = &r->call,

@@ -7,10 +7,11 @@
  * each with its time limit: after 'E' the driver has EXIT_MS to end, and its mpirun
  * GONE_MS from then on; after a kill (second signal) KILL_MS; after its connection
  * closed without 'E' LOST_MS (its own end, as told by the guard, says more). A driver
- * of a pipeline that is not there within TRP_WATCH_COME_UP_MS is given up; a user's
- * own program may take its time before trp_init. When ompi-server died before the driver
- * was there it never will be: the caller begins again over sockets, unless a program of
- * the user's had started. Later the driver itself goes on over sockets.
+ * of a pipeline that is not there within TRP_WATCH_COME_UP_MS is given up, unless it
+ * looks at what earlier starts have done; a user's own program may take its time before
+ * trp_init. When ompi-server died before the driver was there it never will be: the
+ * caller begins again over sockets, unless a program of the user's had started. Later the
+ * driver itself goes on over sockets.
  *
  * A guard that is killed while the run goes on is replaced at once. Its orphans are
  * ours (we are a subreaper too, before it is forked), so the driver is reaped here, and the
@@ -333,17 +334,18 @@ static void on_guard(struct trp_watch *w)
     end_watch(w);
 }
 
-/* A driver that is there has first to look at all that earlier starts have done: with
+/* The driver of a resumed run has first to look at all that earlier starts have done: with
  * many outputs, or large ones that it reads whole, that takes more than the time to come
  * up. The user may end it. */
 static bool is_coming_up(struct trp_watch *w)
 {
-    if (w->connected || w->interrupts > 1 || !trp_run_folder_is_driven(w->folder->path))
+    if (!w->what->resumes || w->connected || w->interrupts > 1 ||
+        !trp_run_folder_is_driven(w->folder->path))
         return false;
     if (!w->told_coming_up)
         fprintf(stderr,
                 "troupe: the driver still looks at what earlier starts of the run have "
-                "done; Ctrl-C twice ends it\n");
+                "done; Ctrl-C twice, or `troupe cancel --now`, ends it\n");
     w->told_coming_up = true;
     w->deadline = trp_clock_ms() + TRP_WATCH_COME_UP_MS;
     return true;

@@ -32,6 +32,7 @@ int trp_supervisor_open(struct trp_supervisor *s, bool sockets, trp_error *err);
 struct trp_supervised {
     const char *const *argv; /* program and arguments, NULL at the end */
     bool is_program;         /* the user's own, not troupe-rank */
+    bool resumes;            /* it looks first at what earlier starts have done */
     const char *helper;      /* troupe-slurm of a run in Slurm, else NULL */
 };
 

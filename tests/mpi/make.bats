@@ -270,7 +270,7 @@ Y
     mkfifo "$done" # what is read from it comes late
     troupe run --keep-going --resume r >out 2>&1 &
     pid=$!
-    wait_until 90 grep -qx 'troupe: the driver still looks at what earlier starts of the run have done; Ctrl-C twice ends it' out
+    wait_until 90 grep -qx 'troupe: the driver still looks at what earlier starts of the run have done; Ctrl-C twice, or `troupe cancel --now`, ends it' out
     exec 9>"$done"
     cp was now
     mv now "$done"
