@@ -64,19 +64,23 @@ static int wait_for_end(const char *folder, int pid, bool hard)
     return trp_launcher_printed(0);
 }
 
+/* Its troupe is gone, as the run's state does not tell yet. */
+static int gone(const char *folder)
+{
+    return trp_launcher_misuse(
+        trp_run_folder_is_driven(folder)
+            ? "cancel: run %s ends already: its troupe is gone, and its driver follows"
+            : "cancel: run %s has no process of ours any more",
+        strrchr(folder, '/') + 1);
+}
+
 static int cancel_here(const char *folder, int pid, bool hard)
 {
-    const char *name = strrchr(folder, '/') + 1;
     if (!is_troupe(pid))
-        return trp_launcher_misuse(
-            trp_run_folder_is_driven(folder)
-                ? "cancel: run %s ends already: its troupe is gone, and its driver "
-                  "follows"
-                : "cancel: run %s has no process of ours here any more",
-            name);
+        return gone(folder);
     if (kill(pid, hard ? SIGUSR2 : SIGTERM) < 0)
-        return trp_launcher_misuse("cancel: cannot signal run %s: %s", name,
-                                   strerror(errno));
+        return trp_launcher_misuse("cancel: cannot signal run %s: %s",
+                                   strrchr(folder, '/') + 1, strerror(errno));
     return wait_for_end(folder, pid, hard);
 }
 
@@ -88,6 +92,8 @@ static int cancel_there(const char *folder, const char *host, int pid, bool hard
     /* The step may have gone with the job that it has ended. */
     if (code == 0 || read_state(folder, &now, NULL) != 1)
         return wait_for_end(folder, pid, hard);
+    if (code == TRP_ESTATE)
+        return gone(folder);
     trp_error_set(&err, code, "cancel: run %.100s is on %.100s: %s%s",
                   strrchr(folder, '/') + 1, host, err.text,
                   code == TRP_ENOENT ? "; cancel it there" : "");

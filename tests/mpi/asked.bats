@@ -303,6 +303,38 @@ Y
     exec 7<&-
 }
 
+# srun_is COMMANDS: an srun that does only this.
+srun_is() {
+    mkdir -p fake
+    printf '#!/bin/sh\n%s\n' "$1" >fake/srun
+    chmod +x fake/srun
+}
+
+@test "a run on another host is cancelled by a step of its job that may hang, fail, or find its troupe gone" {
+    long_run
+    touch go
+    wait $!
+    PATH=$PWD/fake:$PATH
+    sed -i 's/"status":"[a-z]*"/"status":"running"/; s/"host":"[^"]*"/"host":"login1.gone"/' troupe-runs/r/state/run.json
+    sed -i 's/"batch_job": *[0-9]*/"batch_job": 7/' troupe-runs/r/state/run_spec.json
+    exec 7<troupe-runs/r/state/lock # it may go on, there
+    flock -n 7
+    srun_is 'echo "$@" >words; while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"'
+    sed -i 's/"pid":[0-9]*/"pid":1/' troupe-runs/r/state/run.json # somebody else's by now
+    run -2 troupe cancel r
+    [ "$output" = "troupe: cancel: run r has no process of ours any more" ]
+    grep -- '--jobid=7 --nodelist=login1.gone' words
+    srun_is 'echo "srun: error: no such job" >&2; exit 1'
+    run -4 troupe cancel r
+    [ "$output" = "troupe: cancel: run r is on login1.gone: no step of its job reaches it: no such job; scancel 7 ends the job" ]
+    srun_is 'exec sleep 60'
+    SECONDS=0
+    run -4 timeout 40 troupe cancel r
+    [ $SECONDS -le 25 ]
+    [ "$output" = "troupe: cancel: run r is on login1.gone: a step of its job has not answered for 20 s; scancel 7 ends the job" ]
+    exec 7<&-
+}
+
 @test "nobody else is answered" {
     [ "$(id -u)" = 0 ] || skip "not root"
     others_folder
