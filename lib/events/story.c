@@ -1,13 +1,14 @@
 /*
  * One pass over the log. A stage is known by its name: each start of a run numbers
- * those that it runs from 0, so a number is another stage's there. What was given up or
- * skipped is forgotten when a later start takes the stage up again. What is told while
- * a stage waits is what was told between its submission and its first task, and what
- * names it.
+ * those that it runs from 0, so a number is another stage's there. What a program has
+ * several of by one name is told together. What was given up or skipped is forgotten when
+ * a later start takes the stage up again. What is told while a stage waits is what was
+ * told between its submission and its first task, and what names it.
  *
  * Tries are those of tasks that did not succeed at once: of a task that failed before,
  * in this start or an earlier one, its number is kept until the end, so that the
- * attempt that made it good is told too.
+ * attempt that made it good is told too. Of several stages of a name each has tasks of its
+ * own.
  */
 #include "events/story.h"
 
@@ -21,16 +22,17 @@
 
 /* A stage's number in the log, in this start. */
 struct known {
-    uint32_t id;
+    uint32_t id, nth; /* nth: among those of its name in this start, from 0 */
     char *name;
     json_t *stage; /* borrowed; NULL: it was not asked for */
     UT_hash_handle hh;
 };
 
-/* A task that was tried before, a place of a stage, or what it has lost. */
+/* A task that was tried before, a place of a stage, or what stages of a name have lost. */
 struct again {
     json_t *place;       /* borrowed; NULL: none */
-    uint32_t start;      /* in which it has lost that */
+    uint32_t start;      /* in which they have lost that */
+    uint32_t stages;     /* of that name, in that start */
     json_int_t left_out; /* of that */
     UT_hash_handle hh;
     char key[];
@@ -100,6 +102,7 @@ static struct again *lost_of(struct reader *r, json_t *s)
     struct again *lost = find(r, key, true);
     if (lost && lost->start != r->start) {
         lost->start = r->start;
+        lost->stages = 0;
         count(s, "left_out", -lost->left_out);
         lost->left_out = 0;
         json_array_clear(json_object_get(s, "given_up"));
@@ -116,7 +119,10 @@ static struct known *know(struct reader *r, const struct trp_log_event *e)
     k->id = e->stage;
     k->name = strdup(e->stage_name);
     k->stage = k->name ? stage_named(r, e->stage_name) : NULL;
-    bool ready = k->name && (!k->stage || lost_of(r, k->stage));
+    struct again *lost = k->stage ? lost_of(r, k->stage) : NULL;
+    bool ready = k->name && (!k->stage || lost);
+    if (lost)
+        k->nth = lost->stages++;
     if (ready)
         HASH_ADD(hh, r->known, id, sizeof k->id, k);
     if (ready && k->hh.tbl)
@@ -271,11 +277,11 @@ static int on_task_start(void *context, const struct trp_log_event *e)
 }
 
 /* Whether the task was tried before; from now on it was, when `note`. */
-static bool tried_before(struct reader *r, const json_t *s,
+static bool tried_before(struct reader *r, const struct known *k,
                          const struct trp_log_event *e, bool note)
 {
     char key[64];
-    snprintf(key, sizeof key, "%p/%u", (const void *)s, e->task);
+    snprintf(key, sizeof key, "%p/%u/%u", (void *)k->stage, k->nth, e->task);
     if (find(r, key, false))
         return true;
     return note && !find(r, key, true);
@@ -284,14 +290,15 @@ static bool tried_before(struct reader *r, const json_t *s,
 static int on_task_end(void *context, const struct trp_log_event *e)
 {
     struct reader *r = context;
-    json_t *s = stage_of(r, e);
+    const struct known *k = find_known(r, e->stage);
+    json_t *s = k ? k->stage : NULL;
     const char *word = or_empty(e->end);
     bool well = strcmp(word, "Success") == 0;
     if (!s)
         return 0;
     if (well && count_place(r, s, e) < 0)
         return TRP_ENOMEM;
-    if (!tried_before(r, s, e, !well) && well && !e->copy && !e->attempt)
+    if (!tried_before(r, k, e, !well) && well && !e->copy && !e->attempt)
         return 0;
     /* What our own status says; of an end that only Spark's word tells that. */
     return add(r, s, "tries",

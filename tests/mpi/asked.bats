@@ -379,3 +379,9 @@ Y
     [[ "$output" == *"task 1, attempt s3.0: succeeded"* ]]
     [[ "$output" != *"given up"* && "$output" != *skipped* ]]
 }
+
+@test "a task of a later stage of the same name is not taken for one of the first" {
+    run -0 troupe run --quiet --run-name r -- "$programs/fails" 1 4 1
+    run -0 troupe explain --json r
+    [ "$(json 'join " ", map { $_->{task} . ($_->{end} ? " failed" : " well") } map { @{$_->{tries}} } @{$d->{stages}}' <<<"$output")" = "1 failed 1 well" ]
+}

@@ -1,5 +1,5 @@
-/* fails TIMES [TASKS]: the function of task 1 returns 37 at its first TIMES attempts,
- * with a text. Prints "count N". */
+/* fails TIMES [TASKS [MORE]]: the function of task 1 returns 37 at its first TIMES
+ * attempts, with a text. Prints "count N". MORE jobs follow whose tasks do not fail. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +28,14 @@ int main(int argc, char **argv)
         return 2;
     uint32_t times = argc > 1 ? (uint32_t)atoi(argv[1]) : 1;
     uint32_t tasks = argc > 2 ? (uint32_t)atoi(argv[2]) : 8;
+    uint32_t more = argc > 3 ? (uint32_t)atoi(argv[3]) : 0, never = 0;
     trp_dataset *d = trp_range(ctx, 0, 10 * (int64_t)tasks, tasks);
     uint64_t n;
     if (trp_count(trp_map(d, refuse, &times, sizeof(times)), &n) < 0)
         fprintf(stderr, "fails: %s\n", trp_error_text(ctx));
     else
         printf("count %llu\n", (unsigned long long)n);
+    for (; more > 0; more--)
+        trp_count(trp_map(d, refuse, &never, sizeof(never)), &n);
     return trp_finalize(ctx);
 }
