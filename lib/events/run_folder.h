@@ -42,8 +42,8 @@ typedef struct trp_run_folder {
 /* RUNS, absolute and malloc'ed: `given` (--runs-dir; NULL: not given), else
  * TROUPE_RUNS, else troupe-runs here. It need not be there. TRP_EINVAL, TRP_ELIMIT. */
 int trp_runs_dir(const char *given, char **ret, trp_error *err);
-/* A run's folder as messages name it: "troupe-runs/RUN", or its path where runs are
- * elsewhere. Part of `run_dir`. */
+/* A run's folder as messages name it, so that it can be pasted: "troupe-runs/RUN" where
+ * that lies in the working folder, else its path. Part of `run_dir`, which is absolute. */
 const char *trp_run_shown(const char *run_dir);
 /* RUN of a call that a message proposes: its name, or its path where runs are elsewhere.
  * Part of `run_dir`. */

@@ -104,6 +104,20 @@ static void a_run_has_its_folders(void)
     free_base(base);
 }
 
+static void a_run_is_shown_so_that_it_can_be_pasted(void)
+{
+    char *base = new_base();
+    trp_run_folder *f = make(base, "weather", "try-1");
+    g_assert_cmpstr(trp_run_shown(f->path), ==, "troupe-runs/try-1");
+    g_assert_cmpint(chdir(runs_of(base)), ==, 0);
+    g_assert_cmpstr(trp_run_shown(f->path), ==, f->path);
+    g_assert_cmpstr(trp_run_called(f->path), ==, f->path);
+    g_assert_cmpint(chdir(base), ==, 0);
+    g_assert_cmpstr(trp_run_called(f->path), ==, "try-1");
+    trp_run_folder_free(f);
+    free_base(base);
+}
+
 static void names_are_made_and_never_shared(void)
 {
     char *base = new_base();
@@ -463,6 +477,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/run_folder/a run has its folders, modes and the link last",
                     a_run_has_its_folders);
+    g_test_add_func("/run_folder/a run is shown so that it can be pasted",
+                    a_run_is_shown_so_that_it_can_be_pasted);
     g_test_add_func("/run_folder/names are made clean and never shared",
                     names_are_made_and_never_shared);
     g_test_add_func("/run_folder/bad names and taken names are refused",
