@@ -2,36 +2,10 @@
  * What the cluster tells the driver that is about no executor: jobs and nodes that are
  * had or gone, steps, waits, what the user is to know.
  */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "core/alloc/outlook.h"
 #include "core/base/time.h"
 #include "driver/driver_state.h"
 #include "os/clock.h"
-
-enum { LINE = 4400 }; /* a longer one is cut */
-
-void trp_driver_log(const trp_driver *d, const char *level, const char *format, ...)
-{
-    char line[LINE];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    trp_event_message(d->log, level, line, trp_driver_wall(d, d->now));
-}
-
-void trp_driver_warn(trp_driver *d, const char *format, ...)
-{
-    char line[LINE];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    trp_progress_line(d->progress, d->now, line);
-    trp_driver_log(d, "warning", "%s", line);
-}
 
 void trp_driver_on_notice(void *context, const char *text)
 {

@@ -414,14 +414,15 @@ void trp_driver_on_gang_ended(void *context, trp_attempt_id attempt,
 void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
                            size_t size);
 
-/* cluster_news.c: a line in the event log, at d->now; `level` "info", "warning" or
+/* lines.c: a line in the event log, at d->now; `level` "info", "warning" or
  * "error" … */
 void trp_driver_log(const trp_driver *d, const char *level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* … a warning, which the user sees at once as well. */
 void trp_driver_warn(trp_driver *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same file: of that handler, what is about no executor. */
+
+/* cluster_news.c: of trp_driver_cluster_handler, what is about no executor. */
 void trp_driver_on_notice(void *context, const char *text);
 void trp_driver_on_held(void *context);
 void trp_driver_on_contended(void *context, bool is);
