@@ -1,6 +1,5 @@
 #include "driver/asked.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "driver/metrics_http.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "driver/monitoring.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

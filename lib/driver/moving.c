@@ -20,7 +20,6 @@
  */
 #include "driver/moving.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * What the engine decided of jobs and stages: the driver's record of them, their
  * descriptions for executors, the event log and the progress line.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>

@@ -2,12 +2,10 @@
  * Which jobs the drivers of a run have been in: state/slurm_jobs of its folder, a
  * number a line. An additional job says in its comment of which of them it is.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cluster/slurm/jobs/additional_parts.h"
