@@ -65,6 +65,9 @@ struct trp_cluster_handler {
                     const struct trp_granted *g);
     /* It will never come, or its process ended. Its room is free again. */
     void (*gone)(void *context, trp_executor_id executor, const struct trp_gone *g);
+    /* The gang of a stage has its room and is started; or not `has`: it could not be
+     * started there and waits again. */
+    void (*gang_room)(void *context, trp_stage_id stage, bool has);
     /* A gang ended. `end` is borrowed. */
     void (*gang_ended)(void *context, trp_attempt_id attempt,
                        const struct trp_end *end);
@@ -130,8 +133,6 @@ struct trp_cluster_ops {
     int (*gang_start)(trp_cluster *c, const struct trp_gang *g, trp_error *err);
     /* With `soft` SIGTERM first and SIGKILL after 5 s. */
     void (*gang_kill)(trp_cluster *c, trp_attempt_id attempt, bool soft);
-    /* Whether a gang that was started still waits for its room. */
-    bool (*gang_waits)(trp_cluster *c, trp_attempt_id attempt);
     /* Executors that are started from now on carry their messages on their sockets:
      * they need neither mpirun nor ompi-server. */
     void (*over_sockets)(trp_cluster *c);

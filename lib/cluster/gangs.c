@@ -65,6 +65,12 @@ static void tell_end(trp_gangs *s, const struct trp_end *end)
     s->handler.gang_ended(s->handler.context, end->attempt, end);
 }
 
+static void tell_room(trp_gangs *s, const struct gang *g)
+{
+    s->handler.gang_room(s->handler.context, (trp_stage_id){g->stage},
+                         g->state == RUNS);
+}
+
 static void free_gang(struct gang *g)
 {
     free(g->message);
@@ -282,14 +288,9 @@ void trp_gangs_serve(trp_gangs *s, trp_attempt_id attempt)
         return;
     }
     g->state = RUNS;
+    tell_room(s, g);
     if (!uv_is_active((uv_handle_t *)&s->look))
         uv_timer_start(&s->look, on_look, LOOK_MS, LOOK_MS);
-}
-
-bool trp_gangs_waits(const trp_gangs *s, trp_attempt_id attempt)
-{
-    const struct gang *g = find_gang(s, attempt);
-    return g && g->state == WAITS;
 }
 
 void trp_gangs_kill(trp_gangs *s, trp_attempt_id attempt, bool soft)
@@ -369,6 +370,7 @@ static bool wait_again(trp_gangs *s, struct gang *g, const struct trp_end *end)
     if (!s->backend.again || !s->backend.again(s->backend.context, g->ticket, reason))
         return false;
     g->state = WAITS;
+    tell_room(s, g);
     return true;
 }
 

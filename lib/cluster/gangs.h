@@ -64,8 +64,6 @@ void trp_gangs_refuse(trp_gangs *s, trp_attempt_id attempt, const char *text);
 void trp_gangs_judge(trp_gangs *s, trp_attempt_id attempt);
 /* From the loop: tells the end of those that left the queue. */
 void trp_gangs_tell(trp_gangs *s);
-/* It has no room yet. */
-bool trp_gangs_waits(const trp_gangs *s, trp_attempt_id attempt);
 /* Ends all. NULL is fine. */
 void trp_gangs_close(trp_gangs *s);
 

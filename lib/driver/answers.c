@@ -37,15 +37,15 @@ static bool is_over(const struct trp_driver_stage *s)
 static const char *why_of(struct look *l, const struct trp_driver_stage *s)
 {
     l->why[0] = '\0';
-    if (l->no_why || trp_driver_runs(l->d, s) || (s->submitted && l->whys++ >= WHY_MAX))
+    if (l->no_why || trp_driver_runs(s) || (s->submitted && l->whys++ >= WHY_MAX))
         return l->why;
     trp_driver_why_waiting(l->d, s->id, l->now, l->why, sizeof l->why);
     return l->why;
 }
 
-static const char *state_of(const trp_driver *d, const struct trp_driver_stage *s)
+static const char *state_of(const struct trp_driver_stage *s)
 {
-    return !s->submitted ? "waiting" : trp_driver_runs(d, s) ? "running" : "ready";
+    return !s->submitted ? "waiting" : trp_driver_runs(s) ? "running" : "ready";
 }
 
 /* `t`: what the log has of it; NULL: nothing yet. */
@@ -207,19 +207,19 @@ static void put_why(struct look *l, const struct trp_driver_stage *s, struct trp
     char text[512];
     struct trp_stage_view v = {0};
     trp_engine_stage(d->engine, s->id, &v);
-    bool waits = !trp_driver_runs(d, s) || v.pending > 0;
+    bool waits = !trp_driver_runs(s) || v.pending > 0;
     if (waits)
         trp_driver_why_waiting(d, s->id, l->now, l->why, sizeof l->why);
     trp_json_comma(b);
     TRP_JSON(b, "{\"name\":");
     trp_json_text(b, s->name);
     TRP_JSON_INT(b, "id", s->id.n);
-    TRP_JSON_TEXT(b, "state", state_of(d, s));
+    TRP_JSON_TEXT(b, "state", state_of(s));
     TRP_JSON_TEXT(b, "why", waits ? l->why : "");
     TRP_JSON_INT(b, "running", v.running);
     TRP_JSON_INT(b, "pending", v.pending + v.queued);
     TRP_JSON(b, ",\"idle\":");
-    put_seconds(b, s->submitted && !trp_driver_runs(d, s) ? l->now - s->idle_since : 0);
+    put_seconds(b, s->submitted && !trp_driver_runs(s) ? l->now - s->idle_since : 0);
     TRP_JSON_TEXT(b, "profile", p->name);
     TRP_JSON_TEXT(b, "executor", trp_profile_text(p, 0, text, sizeof text));
     TRP_JSON_TEXT(b, "task",
@@ -245,7 +245,7 @@ static void put_explained(const trp_driver *d, const char *stage, struct trp_buf
         const struct trp_driver_stage *s = d->stages[i];
         if (is_over(s) || (*stage && strcmp(stage, s->name) != 0))
             continue;
-        if (*stage || (!trp_driver_runs(d, s) && l.whys++ < WHY_MAX))
+        if (*stage || (!trp_driver_runs(s) && l.whys++ < WHY_MAX))
             put_why(&l, s, b);
     }
     TRP_JSON(b, "],\"left_out\":");

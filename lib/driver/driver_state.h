@@ -139,16 +139,18 @@ struct trp_driver_stage {
     /* By executor number: 0, or 1 + the attempt whose inputs it has. */
     uint32_t *sent;
     uint32_t nsent;
-    uint32_t live;               /* attempts launched and not ended */
-    trp_attempt_id gang_attempt; /* of a gang: the last that was launched */
-    uint32_t done;               /* tasks, in the last attempt or before it */
-    uint32_t failures;           /* counted so far */
-    uint32_t given_up, skipped;  /* tasks */
-    int64_t started;             /* wall */
-    int64_t idle_since;          /* mono: when it was submitted, or `live` became 0 */
-    enum trp_wait waits_for;     /* as the event log has it */
-    int64_t waits_due;           /* mono: when it may be told again */
-    int64_t check_since;         /* mono: its outputs are looked for; 0: they are not */
+    uint32_t live;              /* attempts launched and not ended */
+    struct trp_action launch;   /* of a gang: its last one */
+    bool has_room;              /* the gang, and runs */
+    int64_t room_since;         /* mono: when it first had; 0: it never had */
+    uint32_t done;              /* tasks, in the last attempt or before it */
+    uint32_t failures;          /* counted so far */
+    uint32_t given_up, skipped; /* tasks */
+    int64_t started;            /* wall */
+    int64_t idle_since;         /* mono: when it was submitted, or `live` became 0 */
+    enum trp_wait waits_for;    /* as the event log has it */
+    int64_t waits_due;          /* mono: when it may be told again */
+    int64_t check_since;        /* mono: its outputs are looked for; 0: they are not */
     struct {
         uint32_t task, times; /* it failed, so far */
         char reason[768];
@@ -321,7 +323,7 @@ void trp_driver_out_of_time(trp_driver *d, const struct trp_action *a);
 void trp_driver_check_time(trp_driver *d, int64_t now);
 
 /* Something of it runs: more than a gang that waits for its room. */
-bool trp_driver_runs(const trp_driver *d, const struct trp_driver_stage *s);
+bool trp_driver_runs(const struct trp_driver_stage *s);
 
 /* waiting.c: tells of stages that wait for long; its timer is d->waiting_due. */
 void trp_driver_tell_waiting(trp_driver *d, int64_t now);
@@ -409,6 +411,7 @@ extern const struct trp_channel_handler trp_driver_channel_handler;
 extern const struct trp_cluster_handler trp_driver_cluster_handler;
 
 /* executor_messages.c */
+void trp_driver_on_gang_room(void *context, trp_stage_id stage, bool has);
 void trp_driver_on_gang_ended(void *context, trp_attempt_id attempt,
                               const struct trp_end *end);
 void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,

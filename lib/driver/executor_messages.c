@@ -8,6 +8,20 @@
 #include "driver/moving.h"
 #include "os/clock.h"
 
+/* Its attempt begins now, not when it was told to wait for its room. */
+void trp_driver_on_gang_room(void *context, trp_stage_id stage, bool has)
+{
+    trp_driver *d = context;
+    struct trp_driver_stage *s = trp_driver_stage_of(d, stage);
+    d->now = trp_clock_ns();
+    d->waits.late = 0;
+    s->has_room = has;
+    if (!has || s->room_since)
+        return;
+    s->room_since = d->now;
+    trp_event_task_started(d->log, stage, &s->launch, "", trp_driver_wall(d, d->now));
+}
+
 void trp_driver_on_gang_ended(void *context, trp_attempt_id attempt,
                               const struct trp_end *end)
 {

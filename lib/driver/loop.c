@@ -164,7 +164,7 @@ static void find_running(const trp_driver *d, struct running *r)
         const struct trp_driver_stage *s = d->stages[i];
         if (!s || !s->submitted || s->ended)
             continue;
-        if (trp_driver_runs(d, s))
+        if (trp_driver_runs(s))
             add_running(r, s);
         else if (r->waits == TRP_NONE)
             r->waits = i;

@@ -229,7 +229,9 @@ void trp_perform_gang(trp_driver *d, const struct trp_action *a)
     trp_error err = {.text = "a static run has no place for the ranks of a gang"};
     struct trp_launch l = {.attempt = a->gang.attempt, .stage = a->gang.stage};
     s->live++;
-    s->gang_attempt = a->gang.attempt;
+    s->launch = *a;
+    s->has_room = false;
+    s->room_since = 0;
     d->attempts++;
     d->functions += s->function;
     const struct trp_buf *b = d->cluster ? trp_driver_message(d, s, &err) : NULL;
@@ -247,12 +249,9 @@ void trp_perform_gang(trp_driver *d, const struct trp_action *a)
                          .item_size = l.extra_size,
                          .has_item = l.has_item};
     int code = b ? d->cluster->ops->gang_start(d->cluster, &g, &err) : TRP_ENOMEM;
-    if (code < 0) {
+    if (code < 0)
         launch_failed(d, a->gang.attempt,
                       code == TRP_ENEVER ? TRP_END_NEVER : TRP_END_START, err.text);
-        return;
-    }
-    trp_event_task_started(d->log, a->gang.stage, a, "", trp_driver_wall(d, d->now));
 }
 
 void trp_perform_synced(trp_driver *d, const struct trp_action *a)
@@ -344,12 +343,12 @@ void trp_perform_task_end(trp_driver *d, const struct trp_action *action)
         s->idle_since = d->now;
     d->attempts--;
     d->functions -= s->function;
-    int64_t launched = trp_driver_wall(d, v->task_end.launched_ns);
     int64_t now = trp_driver_wall(d, d->now);
+    int64_t launched = s->gang ? s->room_since : v->task_end.launched_ns;
     struct trp_event_task t = {
         .verdict = v,
         .end = end,
-        .launched = launched,
+        .launched = launched ? trp_driver_wall(d, launched) : now,
         .ended = now,
         .host = x && x->host ? x->host : "",
         .profile = trp_profiles_get(d->profiles, s->profile),

@@ -507,6 +507,7 @@ const struct trp_channel_handler trp_driver_channel_handler = {
 const struct trp_cluster_handler trp_driver_cluster_handler = {
     .granted = on_granted,
     .gone = on_gone,
+    .gang_room = trp_driver_on_gang_room,
     .gang_ended = trp_driver_on_gang_ended,
     .notice = trp_driver_on_notice,
     .held = trp_driver_on_held,

@@ -23,10 +23,9 @@
 
 enum { AGE_PARTS = 1000 };
 
-bool trp_driver_runs(const trp_driver *d, const struct trp_driver_stage *s)
+bool trp_driver_runs(const struct trp_driver_stage *s)
 {
-    return s->live && !(s->gang && d->cluster && d->cluster->ops->gang_waits &&
-                        d->cluster->ops->gang_waits(d->cluster, s->gang_attempt));
+    return s->live && (!s->gang || s->has_room);
 }
 
 /* Which output it is that is not there; "": none. */
@@ -61,7 +60,7 @@ static bool tell_stage(trp_driver *d, const struct trp_driver_stage *s, trp_stag
 {
     char why[1024], line[1400];
     if (!s || !s->submitted || s->ended || now - s->idle_since < WAITING_NS ||
-        trp_driver_runs(d, s))
+        trp_driver_runs(s))
         return false;
     trp_driver_why_waiting(d, id, now, why, sizeof(why));
     snprintf(line, sizeof(line), "stage %.250s has run nothing for %lld s: %s", s->name,
@@ -97,7 +96,7 @@ void trp_driver_tell_waiting(trp_driver *d, int64_t now)
 static enum trp_wait waits_for(const trp_driver *d, const struct trp_driver_stage *s)
 {
     if (s->gang && s->live)
-        return trp_driver_runs(d, s) ? TRP_WAIT_NOTHING : TRP_WAIT_ROOM;
+        return trp_driver_runs(s) ? TRP_WAIT_NOTHING : TRP_WAIT_ROOM;
     return trp_engine_waits_for(d->engine, s->id);
 }
 

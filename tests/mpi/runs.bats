@@ -140,6 +140,19 @@ Y
     [[ "$output" == *"p.yaml:"*"ranks"* ]]
 }
 
+@test "a gang holds nothing while it waits for its room" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: long, run: sleep 2}
+  - {name: short, run: "true"}
+  - {name: gang, after: [short], mpi: {ranks: 2}, run: "true"}
+Y
+    run -0 troupe run --local=2 --run-name r p.yaml
+    run -0 troupe report r
+    awk '$1 == "gang" { held = $(NF - 1) } END { exit !(held > 0 && held < 2) }' <<<"$output"
+}
+
 @test "after each, max_running, env, cwd, wrap, prelude, argv and params do what they say" {
     mkdir sub
     cat >p.yaml <<'Y'

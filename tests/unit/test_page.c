@@ -276,17 +276,14 @@ static void what_the_scheduler_gave_as_reason_counts(void)
     free_world(w);
 }
 
-/* A gang is told as launched when it begins to wait for its room. */
 static void a_gang_waits_until_it_has_its_room(void)
 {
     struct world *w = new_world();
     begin(w, 0, 2);
     stage(w, 0, "solve", 1, "", 100);
-    task(w, 0, 0, TRP_NONE, 100, 0, NULL);
     reason(w, 0, "room", 120);
-    reason(w, 0, "nothing", 700);
-    w->attempts = 0;
-    task(w, 0, 0, TRP_NONE, 100, 900, NULL);
+    task(w, 0, 0, TRP_NONE, 700, 900, NULL);
+    reason(w, 0, "nothing", 710);
     stage_over(w, 0, "solve", 900);
     end(w, 900);
     read_page(w);

@@ -23,17 +23,6 @@ static void say_why(trp_cluster *c, const struct trp_resource_profile *p, char *
 static const struct trp_cluster_ops ops = {.batch = {.why = say_why}};
 static trp_cluster cluster = {&ops};
 
-static bool gang_is_waiting;
-
-static bool gang_waits(trp_cluster *c, trp_attempt_id attempt)
-{
-    (void)c, (void)attempt;
-    return gang_is_waiting;
-}
-
-static const struct trp_cluster_ops gang_ops = {.gang_waits = gang_waits};
-static trp_cluster gangs = {&gang_ops};
-
 /* A driver with a stage whose executors do not come. */
 struct waiting {
     struct world w;
@@ -245,14 +234,13 @@ static void a_reason_that_changes_all_the_time_is_noted_seldom(void)
     struct waiting x;
     begin(&x);
     job_of(&x);
-    x.stage.live = x.stage.gang = true; /* its backend is asked */
+    x.stage.live = x.stage.gang = true;
     x.stage.started = -1000 * SECOND;
-    x.d.cluster = &gangs;
     for (int ms = 0; ms <= 5000; ms += 10) {
-        gang_is_waiting = ms / 100 % 2 == 0;
+        x.stage.has_room = ms / 100 % 2;
         look_until(&x, ms, ms);
     }
-    gang_is_waiting = false;
+    x.stage.has_room = true;
     look_until(&x, 5100, 5100);
     int64_t due = trp_driver_log_waits_due(&x.d);
     trp_driver_log_waits(&x.d, due);

@@ -163,12 +163,6 @@ static void local_gang_kill(trp_cluster *c, trp_attempt_id attempt, bool soft)
         trp_gangs_kill(l->gangs, attempt, soft);
 }
 
-static bool local_gang_waits(trp_cluster *c, trp_attempt_id attempt)
-{
-    const struct trp_local *l = local_of(c);
-    return l->gangs && trp_gangs_waits(l->gangs, attempt);
-}
-
 static void local_room(trp_cluster *c, struct trp_room *ret)
 {
     trp_local_room(local_of(c), ret);
@@ -240,7 +234,6 @@ static const struct trp_cluster_ops ops = {
     .kill = local_kill,
     .gang_start = local_gang_start,
     .gang_kill = local_gang_kill,
-    .gang_waits = local_gang_waits,
     .over_sockets = local_over_sockets,
     .topology = local_topology,
     .room = local_room,

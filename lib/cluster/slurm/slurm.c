@@ -311,12 +311,6 @@ static void slurm_gang_kill(trp_cluster *c, trp_attempt_id attempt, bool soft)
         trp_gangs_kill(s->gangs, attempt, soft);
 }
 
-static bool slurm_gang_waits(trp_cluster *c, trp_attempt_id attempt)
-{
-    const struct trp_slurm *s = slurm_of(c);
-    return s->gangs && trp_gangs_waits(s->gangs, attempt);
-}
-
 static void slurm_room(trp_cluster *c, struct trp_room *ret)
 {
     trp_slurm_ledger_room(slurm_of(c)->ledger, ret);
@@ -436,7 +430,6 @@ const struct trp_cluster_ops trp_slurm_ops = {
     .kill = slurm_kill,
     .gang_start = slurm_gang_start,
     .gang_kill = slurm_gang_kill,
-    .gang_waits = slurm_gang_waits,
     .over_sockets = slurm_over_sockets,
     .topology = slurm_topology,
     .room = slurm_room,

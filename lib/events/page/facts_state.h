@@ -19,8 +19,6 @@ uint32_t trp_page_stage_of(const struct trp_page_facts *f,
 /* facts_task.c */
 int trp_page_on_task_start(void *facts, const struct trp_log_event *e);
 int trp_page_on_task_end(void *facts, const struct trp_log_event *e);
-/* A gang of the stage, told as launched, has begun only now. */
-void trp_page_gang_has_room(struct trp_page_facts *f, uint32_t stage, int64_t at);
 int trp_page_on_summary_begin(void *facts, const struct trp_log_event *e);
 int trp_page_on_summary(void *facts, const struct trp_log_event *e);
 

@@ -30,8 +30,6 @@ static struct trp_page_task *attempt(struct trp_page_facts *f,
         place = f->ntasks++;
     }
     uint32_t x = trp_page_id_get(f->executor_of, e->executor);
-    if (launched && x == TRP_NONE && f->stages[stage].roomless > launched)
-        launched = f->stages[stage].roomless;
     f->tasks[place] = (struct trp_page_task){
         .begun = launched,
         .stage = stage,
@@ -57,22 +55,6 @@ int trp_page_on_task_start(void *facts, const struct trp_log_event *e)
     if (!s->first || (t->begun && t->begun < s->first))
         s->first = t->begun;
     return 0;
-}
-
-void trp_page_gang_has_room(struct trp_page_facts *f, uint32_t stage, int64_t at)
-{
-    struct trp_page_stage *s = &f->stages[stage];
-    s->roomless = at;
-    for (uint32_t i = f->ntasks; i-- > 0;) {
-        struct trp_page_task *t = &f->tasks[i];
-        if (t->stage != stage || t->executor != TRP_NONE)
-            continue;
-        if (t->end != TRP_PAGE_RUNNING || t->begun >= at)
-            return;
-        s->first = s->first == t->begun ? at : s->first;
-        t->begun = at;
-        return;
-    }
 }
 
 /* ---- ends ---- */

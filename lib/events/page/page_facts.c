@@ -289,8 +289,6 @@ static int note_reason(struct trp_page_facts *f, uint32_t stage, enum trp_wait w
     if (!TRP_ARRAY_GROW(f->reasons, f->nreasons, f->reasons_capacity))
         return TRP_ENOMEM;
     f->reasons[f->nreasons++] = (struct trp_page_reason){stage, what, at};
-    if (s->waits == TRP_WAIT_ROOM)
-        trp_page_gang_has_room(f, stage, at);
     s->waits = what;
     return 0;
 }

@@ -89,8 +89,7 @@ struct trp_page_stage {
     trp_stage_id id;  /* in the log */
     uint32_t profile; /* place; TRP_NONE: not known */
     int64_t submitted, first, ended;
-    enum trp_wait waits; /* as told last … */
-    int64_t roomless; /* … a gang of it waited for its room until then; 0: none did */
+    enum trp_wait waits; /* as told last */
     uint32_t ntasks;
     char *name;
     trp_stage_id *parents;
