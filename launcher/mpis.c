@@ -5,10 +5,13 @@
 #include "mpis.h"
 
 #include <ctype.h>
+#include <ifaddrs.h>
 #include <jansson.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "cluster/mpirun.h"
 #include "cluster/slurm/helper/mpi_types.h"
@@ -52,6 +55,21 @@ bool trp_mpis_ask(const char *program, char *ret_name, size_t size)
     snprintf(ret_name, size, "%s %.*s", open ? "Open MPI" : "MPICH",
              (int)strcspn(number, " \t\n"), number);
     return true;
+}
+
+bool trp_mpis_network(void)
+{
+    struct ifaddrs *list;
+    bool found = false;
+    if (getifaddrs(&list) < 0)
+        return true;
+    for (struct ifaddrs *i = list; i && !found; i = i->ifa_next)
+        found =
+            i->ifa_addr &&
+            (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6) &&
+            (i->ifa_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP;
+    freeifaddrs(list);
+    return found;
 }
 
 void trp_mpis_srun(char *ret_text, size_t size)
@@ -127,8 +145,8 @@ uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX])
     free(modules);
     free(rank);
     for (uint32_t i = 0; i < n; i++)
-        ret[i].joins =
-            ret[i].module && ret[i].first && has_server() && trp_mpi_joins(ret[i].name);
+        ret[i].joins = ret[i].module && ret[i].first && has_server() &&
+                       trp_mpis_network() && trp_mpi_joins(ret[i].name);
     return n;
 }
 

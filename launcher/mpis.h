@@ -17,7 +17,8 @@ struct trp_mpi_here {
     char launcher[1024]; /* its mpirun; "": it is not in PATH */
     bool module;         /* this Troupe has one for it */
     bool first;          /* `mpirun` in PATH is its own */
-    bool joins;          /* separately started programs: the first, with ompi-server */
+    bool
+        joins; /* separately started programs: the first, with ompi-server, a network */
 };
 
 /* Modules are loaded by other processes. Returns how many there are. */
@@ -26,6 +27,10 @@ uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX]);
 /* What `program --version` says it is: "Open MPI 5.0.7", "MPICH 4.0.2"; "" when it says
  * neither. False: it cannot be started. */
 bool trp_mpis_ask(const char *program, char *ret_name, size_t size);
+
+/* Whether there is a network but the loopback interface's: over that alone Open MPI
+ * joins nobody. */
+bool trp_mpis_network(void);
 
 /* What srun --mpi= can be, "none pmi2 pmix"; "" when there is no srun, or it does not
  * say. */

@@ -62,6 +62,10 @@ static int check_mpi(const char *app, trp_error *err)
                              "(Debian: the package openmpi-bin)",
                              name);
     free(path);
+    if (!trp_mpis_network())
+        return trp_error_set(err, TRP_ENEVER,
+                             "there is no network here but the loopback interface, "
+                             "over which Open MPI joins nobody");
     return 0;
 }
 

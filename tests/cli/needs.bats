@@ -53,6 +53,11 @@ cannot() {
     cannot "there is no mpirun in PATH"
     mpirun_that_says "mpirun (Open MPI) 5.0.7"
     cannot "mpirun is Open MPI 5.0.7, which cannot join separately started programs"
+    if unshare -rn true; then
+        mpirun_that_says "mpirun (Open MPI) 4.1.4"
+        check 0 "\"here\":\"over sockets \(comm.transport=auto: there is no network here but the loopback interface, over which" \
+            unshare -rn env PATH="$PWD/bin" "$TROUPE_BUILD/bin/troupe" config --json comm.transport
+    fi
     mpirun_that_says ""
     cannot "mpirun is of an MPI that is not known here, which cannot join"
     check 2 "comm.transport: .*one of auto, mpi, socket|comm.transport.*auto\|mpi\|socket" here plan --set comm.transport=tcp p.yaml
