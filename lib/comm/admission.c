@@ -394,7 +394,7 @@ void trp_admission_notice(trp_channel *c)
     c->meeting = false;
     if (c->guest) {
         refuse_guest(c, rc < 0 ? err.text : "out of memory");
-    } else if (rc == TRP_ETIME) {
+    } else if (rc < 0) { /* it may have gone since its side failed as well */
         trp_admission_tell(c, false, TRP_NONE, false, err.text);
         if (!c->late)
             count_failure(c, err.text);

@@ -623,6 +623,30 @@ Y
     nothing_left 1
 }
 
+# Open MPI as Debian has it joins nobody by IPv6. Executors that fail with their accepts
+# may be gone before these return.
+# bats test_tags=mpi
+@test "three accepts in a row that fail: no more than three executors are lost by them" {
+    over_mpi
+    local own=-n
+    [ "$(id -u)" = 0 ] || own=-rn
+    unshare $own true || skip "no network of one's own here"
+    one 'run: "echo ran >>ran"'
+    for _ in 1 2 3 4; do
+        rm -rf ran troupe-runs
+        timeout 60 unshare $own bash -c '
+            ip link set lo up && ip link add name eth0 type veth peer name eth1 &&
+                ip link set eth0 up && ip link set eth1 up || exit 99
+            for _ in {1..30}; do ip addr show dev eth0 | grep -q "inet6 fe80" && break; sleep 0.1; done
+            exec troupe run --local=2 --run-name r p.yaml' >out 2>&1
+        [ "$(cat ran)" = ran ]
+        events r | grep -q 'messages travel over MPI' || skip "no IPv6 here, or more than that"
+        events r | sed '/MPI lets no executor in: 3 in a row did not get through/,$d' >before
+        [ "$(wc -l <before)" -lt "$(events r | wc -l)" ]
+        [ "$(grep -c TroupeExecutorDropped before)" -le 2 ]
+    done
+}
+
 @test "troupe itself killed: the run ends and leaves nothing" {
     one 'tasks: 4, run: "sleep 100"'
     troupe run --run-name r p.yaml >out 2>&1 &
