@@ -12,13 +12,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "driver/run_spec.h"
 #include "os/clock.h"
 #include "piped.h"
 
-enum { WAIT_MS = 20000 }; /* for srun to start a step, and its answer */
+enum {
+    WAIT_MS = 20000, /* for srun to start a step, and its answer */
+    END_MS = 2000,   /* for srun to end by SIGTERM */
+    LOOK_MS = 10
+};
 
 /* The node's name in Slurm, where `troupe` was told it; else its host's. */
 static const char *node_of(const struct trp_run_spec *s, const char *host)
@@ -158,13 +163,11 @@ static int hear_signal(struct trp_step_call *c, uint32_t job, trp_error *err)
 {
     struct heard heard;
     char words[512];
-    if (hear(c, &heard) < 0) {
-        kill(c->pid, SIGKILL); /* it may hear nothing else */
+    if (hear(c, &heard) < 0)
         return trp_error_set(err, TRP_EWAIT,
                              "a step of its job has not answered for %d s; "
                              "scancel %u ends the job",
                              WAIT_MS / 1000, job);
-    }
     int status = trp_piped_wait(c->pid);
     c->pid = 0;
     if (status == 0 && strncmp(heard.out, GONE, strlen(GONE)) == 0)
@@ -265,13 +268,19 @@ int trp_step_ask(struct trp_step_call *c, const struct trp_ask *q, char **ret_an
     return trp_error_set(err, TRP_ENOENT, "it does not answer there");
 }
 
+/* An srun whose slurmctld does not answer hears no SIGTERM. */
 void trp_step_close(struct trp_step_call *c)
 {
     for (int i = 0; i < 3; i++)
         trp_piped_close(&c->ends[i]);
     if (c->pid > 0) {
+        int64_t until = trp_clock_ms() + END_MS;
         kill(c->pid, SIGTERM);
-        trp_piped_wait(c->pid);
+        while (waitpid(c->pid, NULL, WNOHANG) == 0) {
+            if (trp_clock_ms() > until)
+                kill(c->pid, SIGKILL);
+            poll(NULL, 0, LOOK_MS);
+        }
     }
     c->pid = 0;
 }

@@ -36,7 +36,7 @@ int trp_step_open(const char *run_dir, const char *host, struct trp_step_call *r
  * taken for the next answer. */
 int trp_step_ask(struct trp_step_call *c, const struct trp_ask *q, char **ret_answer,
                  trp_error *err);
-/* Ends the step, if there is one. */
+/* Ends the step, if there is one; that takes 2 s at most. */
 void trp_step_close(struct trp_step_call *c);
 
 /* Sends a signal to process `pid`, a `troupe`, on that host, by a step of its own, and

@@ -327,10 +327,11 @@ srun_is() {
     srun_is 'echo "srun: error: no such job" >&2; exit 1'
     run -4 troupe cancel r
     [ "$output" = "troupe: cancel: run r is on login1.gone: no step of its job reaches it: no such job; scancel 7 ends the job" ]
-    srun_is 'exec sleep 60'
+    srun_is 'trap "" TERM; exec sleep 60.4'
     SECONDS=0
     run -4 timeout 40 troupe cancel r
     [ $SECONDS -le 25 ]
+    [ -z "$(pgrep -f '^sleep 60.4$')" ]
     [ "$output" = "troupe: cancel: run r is on login1.gone: a step of its job has not answered for 20 s; scancel 7 ends the job" ]
     exec 7<&-
 }
