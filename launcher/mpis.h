@@ -17,8 +17,8 @@ struct trp_mpi_here {
     char launcher[1024]; /* its mpirun; "": it is not in PATH */
     bool module;         /* this Troupe has one for it */
     bool first;          /* `mpirun` in PATH is its own */
-    bool
-        joins; /* separately started programs: the first, with ompi-server, a network */
+    bool joins;          /* it joins separately started programs here: it is the first,
+                          * with its ompi-server, and there is a network */
 };
 
 /* Modules are loaded by other processes. Returns how many there are. */
