@@ -20,14 +20,14 @@
 #include "piped.h"
 #include "programs.h"
 
-enum { SAID_MAX = 8192 };
+enum { SAID_MAX = 8192, SAY_MS = 10000 };
 
-/* All that it says; its exit status, or -1: it cannot be started. */
+/* All that it says within SAY_MS; its exit status, or -1: it cannot be started. */
 static int hear(const char *const *argv, char said[SAID_MAX])
 {
     struct trp_piped_said all;
     said[0] = '\0';
-    if (trp_piped_hear((char *const *)(uintptr_t)argv, &all) != 0)
+    if (trp_piped_hear((char *const *)(uintptr_t)argv, SAY_MS, &all) != 0)
         return -1;
     snprintf(said, SAID_MAX, "%s%s", all.out, all.err);
     trp_piped_said_free(&all);

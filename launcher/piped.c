@@ -3,12 +3,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "os/clock.h"
 
 void trp_piped_close(int *end)
 {
@@ -67,24 +72,33 @@ static void take(FILE *to, int *end)
         trp_piped_close(end);
 }
 
-static void listen_to(int ends[3], FILE *out, FILE *err)
+/* False: there was more to come when the time was up. */
+static bool listen_to(int ends[3], int limit_ms, FILE *out, FILE *err)
 {
+    int64_t end = trp_clock_ms() + limit_ms;
     trp_piped_close(&ends[0]);
     while (ends[1] >= 0 || ends[2] >= 0) {
+        int64_t left = limit_ms < 0 ? -1 : end - trp_clock_ms();
         struct pollfd v[] = {
             {ends[1], POLLIN, 0},
             {ends[2], POLLIN, 0}
         };
-        if (poll(v, 2, -1) < 0)
+        if (limit_ms >= 0 && left <= 0)
+            break;
+        if (poll(v, 2, (int)left) < 0)
             continue;
         if (v[0].revents)
             take(out, &ends[1]);
         if (v[1].revents)
             take(err, &ends[2]);
     }
+    bool all = ends[1] < 0 && ends[2] < 0;
+    trp_piped_close(&ends[1]);
+    trp_piped_close(&ends[2]);
+    return all;
 }
 
-int trp_piped_hear(char *const *argv, struct trp_piped_said *ret)
+int trp_piped_hear(char *const *argv, int limit_ms, struct trp_piped_said *ret)
 {
     size_t size;
     int ends[3];
@@ -94,7 +108,8 @@ int trp_piped_hear(char *const *argv, struct trp_piped_said *ret)
     FILE *err = open_memstream(&ret->err, &size);
     int code = out && err ? trp_piped_spawn(argv, NULL, ends, &pid) : ENOMEM;
     if (code == 0) {
-        listen_to(ends, out, err);
+        if (!listen_to(ends, limit_ms, out, err))
+            kill(pid, SIGKILL);
         ret->status = trp_piped_wait(pid);
     }
     if (out && fclose(out) != 0)

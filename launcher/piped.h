@@ -11,13 +11,14 @@
  * 2 in `ret_ends`; a failure, told as an errno, leaves -1 there. */
 int trp_piped_spawn(char *const *argv, char *const *env, int ret_ends[3],
                     pid_t *ret_pid);
-/* Its end with nothing on stdin: all that it said, to be freed, and its exit status. A
- * failure, told as an errno, leaves nothing to free. */
+/* Its end with nothing on stdin: all that it said, to be freed, and its exit status. After
+ * `limit_ms` (-1: none) it is killed. A failure, told as an errno, leaves nothing to
+ * free. */
 struct trp_piped_said {
     char *out, *err;
     int status; /* 128 + N for signal N */
 };
-int trp_piped_hear(char *const *argv, struct trp_piped_said *ret);
+int trp_piped_hear(char *const *argv, int limit_ms, struct trp_piped_said *ret);
 void trp_piped_said_free(struct trp_piped_said *s);
 /* Waits for it: its exit status, 128 + N for signal N. */
 int trp_piped_wait(pid_t pid);

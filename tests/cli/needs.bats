@@ -62,3 +62,12 @@ cannot() {
     cannot "mpirun is of an MPI that is not known here, which cannot join"
     check 2 "comm.transport: .*one of auto, mpi, socket|comm.transport.*auto\|mpi\|socket" here plan --set comm.transport=tcp p.yaml
 }
+
+@test "an mpirun that does not answer holds nobody up" {
+    plain_pipeline
+    mkdir bin
+    printf '#!/bin/sh\nexec %s 100\n' "$(command -v sleep)" >bin/mpirun
+    chmod +x bin/mpirun
+    check 0 "^messages travel over sockets \(comm.transport=auto: mpirun is of an MPI that is not known here" \
+        timeout 30 env PATH="$PWD/bin:/usr/bin" "$TROUPE_BUILD/bin/troupe" plan p.yaml
+}
