@@ -121,6 +121,9 @@ char *trp_slurm_value(const char *line, const char *key);
 /* A `additional` line: state, reason and expected start of a job. */
 void trp_slurm_put_additional(FILE *to, uint32_t number, slurm_job_info_t *job);
 const char *trp_slurm_state_word(uint32_t state);
+/* Job `id`, or a component of it. The last job of an array has the array's number, for
+ * which Slurm tells of the other jobs as well. */
+bool trp_slurm_is_of(const slurm_job_info_t *job, uint32_t id);
 /* CPUs are handed out a core at a time at least. */
 bool trp_slurm_cores_are_whole(const slurm_conf_t *conf);
 

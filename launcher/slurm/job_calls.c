@@ -254,6 +254,11 @@ void trp_slurm_put_additional(FILE *to, uint32_t number, slurm_job_info_t *job)
     free(reason);
 }
 
+bool trp_slurm_is_of(const slurm_job_info_t *job, uint32_t id)
+{
+    return job->job_id == id || (job->het_job_id == id && id);
+}
+
 int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t id)
 {
     const struct trp_slurm_facts *f = NULL;
@@ -266,6 +271,8 @@ int trp_slurm_call_job(FILE *to, uint32_t number, uint32_t id)
         code = errno;
     for (uint32_t i = 0; code == 0 && i < jobs->record_count; i++) {
         slurm_job_info_t *job = &jobs->job_array[i];
+        if (!trp_slurm_is_of(job, id))
+            continue;
         put_allocation(to, number, f, job);
         put_nodes(to, number, f, job);
     }

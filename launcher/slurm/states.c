@@ -45,11 +45,6 @@ static void put_states(FILE *to, uint32_t number, const slurm_job_info_t *job,
         slurm_hostlist_destroy(list);
 }
 
-static bool is_of(const slurm_job_info_t *job, uint32_t id)
-{
-    return job->job_id == id || (job->het_job_id == id && id);
-}
-
 static void put_job(FILE *to, uint32_t number, const slurm_job_info_t *job,
                     const node_info_msg_t *nodes)
 {
@@ -91,7 +86,7 @@ int trp_slurm_call_states(FILE *to, uint32_t number, uint32_t id)
         bool held = trp_slurm_additional_is_held(job->job_id);
         if (held && state > JOB_SUSPENDED)
             put_over(to, number, job);
-        else if (is_of(job, id) || (held && state != JOB_PENDING))
+        else if (trp_slurm_is_of(job, id) || (held && state != JOB_PENDING))
             put_job(to, number, job, nodes);
     }
     if (nodes)

@@ -246,6 +246,13 @@ has_lines() {
     nothing_left node1 node2 node3 node4
 }
 
+@test "the last job of an array, whose number is the array's, is one job" {
+    submit alice -N1 -n1 -c2 --mem=1000 --array=0-1%1 -- "$TROUPE" topo
+    run -0 finished 60
+    [[ "$output" == *"host node"*": 2 cores, 488 MiB"* ]]
+    [ "$(grep -c host out)" = 1 ]
+}
+
 @test "a run folder that the other nodes do not see is an error that says so" {
     long_tasks
     cp p.yaml "$shared/p.yaml"
