@@ -18,6 +18,9 @@
  * ranks. */
 enum { OWN_STRINGS = 20, MAX_RESOURCES = 256 };
 
+/* Of a command, looked at for an MPI's program: a shell's text may be a whole script. */
+enum { WORDS_MAX = 100 };
+
 static const char *const own_names[] = {
     "TROUPE_TASK",      "TROUPE_ATTEMPT",   "TROUPE_STAGE_ATTEMPT", "TROUPE_TASKS",
     "TROUPE_STAGE",     "TROUPE_PROFILE",   "TROUPE_CPUS",          "TROUPE_EXECUTOR",
@@ -226,21 +229,54 @@ int trp_command_stage_add(struct trp_keeper *k, const void *message, size_t size
     return TRP_OK;
 }
 
+/* That of the first file that there is of the program. */
+static enum trp_linked_mpi program_mpi(const struct trp_command_stage *s)
+{
+    enum trp_linked_mpi mpi = TRP_LINKED_NONE;
+    bool found = false;
+    for (char **p = s->program; p && *p && !found; p++) {
+        char *path;
+        const char *folder = **p == '/' ? "" : s->cwd;
+        if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", *p) < 0)
+            break;
+        found = access(path, X_OK) == 0;
+        mpi = found ? trp_linked_mpi(path) : mpi;
+        free(path);
+    }
+    return mpi;
+}
+
+/* Of the first word of the text that names such a program; *words are looked at at
+ * most. */
+static enum trp_linked_mpi words_mpi(struct trp_command_stage *s, const char *text,
+                                     int *words)
+{
+    static const char between[] = " \t\n;&|()<>{}\"'`";
+    enum trp_linked_mpi mpi = TRP_LINKED_NONE;
+    char *copy = strdup(text), *rest = copy;
+    while (*words > 0 && !mpi && rest) {
+        char *word = strsep(&rest, between);
+        if (!*word)
+            continue;
+        --*words;
+        program_free(s);
+        s->argv[0] = word;
+        mpi = make_program(s) ? program_mpi(s) : mpi;
+    }
+    free(copy);
+    return mpi;
+}
+
+/* A shell, or what else is put before a program, has it among its arguments. */
 enum trp_linked_mpi trp_command_linked_mpi(const void *message, size_t size)
 {
     enum trp_linked_mpi mpi = TRP_LINKED_NONE;
     struct trp_command_stage *s = stage_new();
     if (s && stage_read(s, message, size) == 0) {
-        bool found = false;
-        for (char **p = s->program; p && *p && !found; p++) {
-            char *path;
-            const char *folder = **p == '/' ? "" : s->cwd;
-            if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", *p) < 0)
-                break;
-            found = access(path, X_OK) == 0;
-            mpi = found ? trp_linked_mpi(path) : mpi;
-            free(path);
-        }
+        int words = WORDS_MAX;
+        mpi = program_mpi(s);
+        for (uint32_t i = 1; i < s->command.nargv && !mpi; i++)
+            mpi = words_mpi(s, s->argv[i], &words);
     }
     if (s)
         stage_free(NULL, s);

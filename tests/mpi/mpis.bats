@@ -70,6 +70,24 @@ Y
     done
 }
 
+@test "the program of a gang is found behind a shell and a wrapper, too" {
+    both
+    meets openmpi
+    meets mpich
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: open, mpi: {ranks: 2}, run: "./openmpi-meets"}
+  - {name: mpich, after: [open], mpi: {ranks: 2}, run: "./mpich-meets"}
+  - {name: words, after: [mpich], mpi: {ranks: 2}, prelude: "ulimit -c 0", run: "X=1 && (exec \"./mpich-meets\")"}
+  - {name: wrapped, after: [words], mpi: {ranks: 2}, wrap: [env, X=1], argv: [./mpich-meets]}
+Y
+    run -0 troupe run --local=2 --run-name r p.yaml
+    for stage in open mpich words wrapped; do
+        [ "$(cat troupe-runs/r/logs/$stage/0.0.1.out)" = "rank 1 of 2, sum 3" ]
+    done
+}
+
 @test "how a rank of MPICH ended is told: an exit status is no signal" {
     both
     meets mpich
