@@ -624,6 +624,8 @@ int trp_launcher_run(void)
         code = run_inline(&r.call, &err);
     if (code == 0)
         code = prepare(&r, &err);
+    if (code == 0 && r.call.dry_run)
+        code = trp_needs_transport(r.settings.options, r.app, &r.carried, &err);
     if (code == 0)
         code = r.call.dry_run ? dry_run(&r, &err) : run(&r, &err);
     if (code >= 0)

@@ -251,11 +251,13 @@ static void count_failure(trp_channel *c, const char *why)
     char text[TRP_ERROR_TEXT + 240];
     if (c->closing || c->over_sockets || ++c->failures < TRP_FAILURES_MAX)
         return;
-    snprintf(text, sizeof text,
-             "MPI lets no executor in: %d in a row did not get through (the last: %s); "
-             "mpirun or ompi-server is held up, perhaps by somebody who connects to "
-             "their ports",
-             TRP_FAILURES_MAX, why);
+    snprintf(
+        text, sizeof text,
+        "MPI lets no executor in: %d in a row did not get through (the last: %s)%s",
+        TRP_FAILURES_MAX, why,
+        c->late ? "; mpirun or ompi-server is held up, perhaps by somebody who "
+                  "connects to their ports"
+                : "");
     trp_channel_leave_mpi(c, text);
 }
 

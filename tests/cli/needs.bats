@@ -31,8 +31,12 @@ here() {
 cannot() {
     check 0 "\"here\":\"over sockets \(comm.transport=auto: $1" here config --json comm.transport
     check 0 "^messages travel over sockets \(comm.transport=auto: $1" here plan p.yaml
-    check 2 "^troupe: --set: comm.transport=mpi: $1.*; set comm.transport=socket, or leave it out" \
-        here run --set comm.transport=mpi p.yaml
+    local mpi
+    for mpi in run "run --dry-run" plan; do
+        # shellcheck disable=SC2086
+        check 2 "^troupe: --set: comm.transport=mpi: $1.*; set comm.transport=socket, or leave it out" \
+            here $mpi --set comm.transport=mpi p.yaml
+    done
     [ ! -e troupe-runs ]
 }
 
