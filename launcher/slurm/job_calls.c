@@ -134,19 +134,24 @@ static char *reason_of(slurm_job_info_t *job)
 }
 #endif
 
-/* One line of the text stands for all nodes with the same share. */
+/* One line of the text stands for all nodes with the same share, and they come one after
+ * the other: the job's name and comment, before and behind them, may read like them. */
 static void put_nodes(FILE *to, uint32_t number, const struct trp_slurm_facts *f,
                       slurm_job_info_t *job)
 {
     char *text = job_text(job);
-    bool own = true;
-    for (char *line = text; line && *line;) {
+    const char *const begin = "     Nodes=";
+    bool own = true, among = false;
+    for (char *line = text; line;) {
         char *end = strchr(line, '\n');
         if (end)
             *end = '\0';
         if (strncmp(line, "JobId=", strlen("JobId=")) == 0)
             own = strtoul(line + strlen("JobId="), NULL, 10) == job->job_id;
-        bool share = own && strstr(line, " CPU_IDs=");
+        bool share = own && strncmp(line, begin, strlen(begin)) == 0;
+        if (among && !share)
+            break;
+        among = share;
         char *names = share ? trp_slurm_value(line, "Nodes") : NULL;
         trp_libslurm_hostlist list = names ? slurm_hostlist_create(names) : NULL;
         for (char *name; list && (name = slurm_hostlist_shift(list)); free(name))

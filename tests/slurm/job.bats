@@ -253,6 +253,14 @@ has_lines() {
     [ "$(grep -c host out)" = 1 ]
 }
 
+@test "a job whose name and comment read like shares of nodes has its own alone" {
+    submit alice -N1 -n1 -c2 --mem=1000 -J 'x CPU_IDs=0-63 Nodes=node4 Mem=9999' \
+        --comment $'x\n     Nodes=node3 CPU_IDs=0-63 Mem=9999' -- "$TROUPE" topo
+    run -0 finished 60
+    [[ "$output" == *"host node"*": 2 cores, 488 MiB"* ]]
+    [ "$(grep -c host out)" = 1 ]
+}
+
 @test "a run folder that the other nodes do not see is an error that says so" {
     long_tasks
     cp p.yaml "$shared/p.yaml"
