@@ -58,10 +58,8 @@ static int name_mpi(const char *module)
 /* A rank of a gang, whose launcher tells what there is to be noted of its end. */
 static int be_rank(int argc, char **argv)
 {
-    if (getenv("OMPI_COMM_WORLD_RANK"))
-        return trp_gang_rank_main(argc, argv);
     return getenv("SLURM_PROCID") ? trp_slurm_rank_main(argc, argv)
-                                  : trp_gang_keep_mpich_rank(argc, argv);
+                                  : trp_gang_keep_mpirun_rank(argc, argv);
 }
 
 int main(int argc, char **argv)

@@ -6,13 +6,13 @@
  * file, 0600, that only its path is told of: mpirun copies environments and arguments
  * about, into its own messages and through its own parsing, and a megabyte of them is
  * more than it takes. troupe-rank opens the rank's logs, adds what mpirun set for MPI,
- * and becomes the command, so that its exit status is mpirun's to see.
+ * and becomes the command, behind a process that ends as it does (gang_keep.c).
  *
  * Files in the gang's folder tell what an exit status cannot: "started" (a rank came
  * that far; without it mpirun itself failed, which is the platform's fault), "failed"
  * (why a rank could not become the command), "memory" (limit and peak, MiB, on the
  * node where one was killed first), in a Slurm step "used.RANK" (gang_used.c) and,
- * below MPICH's mpirun, "ends" (of each rank a byte, as a shell tells how it ended).
+ * below mpirun, "ends" (of each rank a byte, as a shell tells how it ended).
  *
  * In a Slurm job it is srun instead of mpirun, on several nodes; the gang's folder is
  * then one that all of them see.
@@ -208,8 +208,8 @@ static void load_stderr(const struct trp_keeper *k, const char *folder,
 
 /* MPICH's mpirun ends with the number of the signal that a rank died by, as if it had
  * exited so; that of MPICH 4.2.1 now and then with 0, or with the signal by which it
- * has ended the others. The processes in front of the ranks know better; one that told
- * nothing was killed. */
+ * has ended the others; that of Open MPI 6 now and then with 255. The processes in
+ * front of the ranks know better; one that told nothing was killed. */
 static void read_ends(const struct trp_keeper *k, const char *folder, uint32_t ranks,
                       struct trp_end *end)
 {

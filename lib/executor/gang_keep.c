@@ -1,10 +1,13 @@
 /*
  * The process in front of a rank of a gang. It starts the rank, waits for it, writes
  * its end into a note, and ends in the same way. Launchers send signals to this process
- * alone; it passes them on to the rank.
+ * or to its group; it passes them on to the rank's group, which is another, so that no
+ * rank gets one twice.
  *
- * MPICH's mpirun needs the note: when one rank has failed it kills all others, and then
- * sometimes reports the end of a rank that it killed itself, or none. The note is
+ * Not every mpirun tells how a rank ended. When one has failed MPICH's kills all
+ * others, and then sometimes reports the end of a rank that it killed itself, or none.
+ * Open MPI 6's sometimes takes a rank that fails at once for one that it could not
+ * start, and ends with 255; openpmix/prrte issue 344 was such a race. The note is
  * written before mpirun can see the end, and a rank that mpirun kills leaves no note.
  */
 #include <signal.h>
@@ -35,7 +38,7 @@ static int await(pid_t rank, const sigset_t *all)
     siginfo_t info;
     while (waitpid(rank, &status, WNOHANG) != rank) {
         if (sigwaitinfo(all, &info) > 0 && info.si_signo != SIGCHLD)
-            kill(rank, info.si_signo);
+            kill(-rank, info.si_signo);
     }
     return status;
 }
@@ -60,6 +63,8 @@ int trp_gang_keep_rank(int argc, char **argv,
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     pid_t self = getpid(), rank = fork();
+    if (rank >= 0)
+        setpgid(rank, rank); /* both do, as either may be first */
     if (rank == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != self)
@@ -89,7 +94,7 @@ static void note_end(const char *spec, const int *status)
         perror("troupe-rank: how the rank ended could not be told");
 }
 
-int trp_gang_keep_mpich_rank(int argc, char **argv)
+int trp_gang_keep_mpirun_rank(int argc, char **argv)
 {
     return trp_gang_keep_rank(argc, argv, note_end);
 }

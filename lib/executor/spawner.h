@@ -138,8 +138,8 @@ int trp_gang_rank_hold(char *const *argv, trp_error *err);
  * told when it has ended, and ends as the rank did. */
 int trp_gang_keep_rank(int argc, char **argv,
                        void (*note)(const char *spec, const int *status));
-/* The same below MPICH's mpirun: notes how the ranks ended. */
-int trp_gang_keep_mpich_rank(int argc, char **argv);
+/* The same below mpirun: notes how the ranks ended. */
+int trp_gang_keep_mpirun_rank(int argc, char **argv);
 /* A file beside the specification, as fopen does; NULL with errno. */
 FILE *trp_gang_note(const char *spec, const char *name, const char *mode);
 

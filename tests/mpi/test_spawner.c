@@ -1004,6 +1004,42 @@ static void test_gang(void)
     close_world();
 }
 
+/* As Open MPI 6's mpirun ends now and then. */
+static void test_gang_status(void)
+{
+    static const char *const wrong[] = {
+        "sh", "-c", "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 \"$@\"; exit 255",
+        "sh", NULL};
+    open_world(0);
+    tell_gang(1, "exit 37", 0);
+    struct trp_launch l = {.attempt = {1}, .stage = {1}, .task = 1};
+    struct trp_spawn s = {
+        .launch = &l, .ranks = 1, .gang_program = self_program, .launcher = wrong};
+    g_assert_cmpint(trp_spawner_start(spawner, &s), ==, TRP_OK);
+    struct trp_end e = wait_end();
+    g_assert_cmpint(e.status, ==, TRP_END_EXIT);
+    g_assert_cmpint(e.code, ==, 37);
+    close_world();
+}
+
+/* Open MPI sends a signal to the group of what it has started. */
+static void test_gang_signal(void)
+{
+    open_world(0);
+    tell_gang(1,
+              "trap 'echo got' USR1; read -r a b c d group rest </proc/$PPID/stat\n"
+              "kill -s USR1 -- -$group; for i in 1 2 3 4 5; do sleep 0.1; done; :",
+              0);
+    start(1, 2);
+    uint32_t task = next_attempt - 1;
+    struct trp_end e = wait_end();
+    g_assert_cmpint(e.status, ==, TRP_END_SUCCESS);
+    char *out = read_log(task, "0.out");
+    g_assert_cmpstr(out, ==, "got\n");
+    g_free(out);
+    close_world();
+}
+
 static void test_gang_failures(void)
 {
     open_world(0);
@@ -1157,7 +1193,7 @@ static void test_many_log_folders(void)
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "gang") == 0)
-        return trp_gang_rank_main(argc, argv);
+        return trp_gang_keep_mpirun_rank(argc, argv);
     self_program = g_file_read_link("/proc/self/exe", NULL);
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/spawner/an end tells status, signal, time and memory", test_ends);
@@ -1199,6 +1235,9 @@ int main(int argc, char **argv)
     g_test_add_func("/spawner/it never wakes while nothing runs", test_idle);
     g_test_add_func("/spawner/a gang's ranks have logs, numbers and one status",
                     test_gang);
+    g_test_add_func("/spawner/how a gang's rank ended is told, whatever mpirun says",
+                    test_gang_status);
+    g_test_add_func("/spawner/a gang's rank gets a signal once", test_gang_signal);
     g_test_add_func("/spawner/a gang that cannot start says whose fault it is",
                     test_gang_failures);
     g_test_add_func("/spawner/a gang of which no rank begins in time is given back",
