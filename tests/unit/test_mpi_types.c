@@ -100,6 +100,7 @@ static void test_answered(void)
     trp_error err;
     g_assert_cmpint(
         trp_slurm_answer_read("0 allocation job=8 leader=8 component=-1 live=1\n"
+                              "0 node job=8 name=n1 host=n1 cpus=4\n"
                               "0 mpi types=none%20pmi2\n"
                               "0 done rpcs=4\n",
                               &i, &rpcs, &err),

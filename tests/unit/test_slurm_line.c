@@ -160,6 +160,21 @@ static void test_found(void)
     trp_slurm_inventory_free(&i);
 }
 
+/* Not a job without room, which would wait for additional ones for ever. */
+static void test_unknown_nodes(void)
+{
+    struct trp_slurm_inventory i;
+    uint64_t rpcs;
+    trp_error err;
+    const char *text =
+        "0 allocation job=8 leader=8 component=-1 live=1\n0 done rpcs=4\n";
+    g_assert_cmpint(trp_slurm_answer_read(text, &i, &rpcs, &err), ==, TRP_ESYSTEM);
+    g_assert_cmpstr(err.text, ==,
+                    "what it has of its nodes is not known; is the scontrol of this "
+                    "Slurm in PATH?");
+    trp_slurm_inventory_free(&i);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -169,5 +184,8 @@ int main(int argc, char **argv)
     g_test_add_func("/slurm/generic resources and licences are read", test_pools);
     g_test_add_func("/slurm/components of a job are one set of nodes", test_inventory);
     g_test_add_func("/slurm/what Slurm told is read again by others", test_found);
+    g_test_add_func(
+        "/slurm/a job that runs, and whose nodes were not told, is an error",
+        test_unknown_nodes);
     return g_test_run();
 }

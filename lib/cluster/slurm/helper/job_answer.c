@@ -111,5 +111,11 @@ int trp_slurm_answer_read(const char *text, struct trp_slurm_inventory *ret,
     int code = read_lines(text, read_one, &r, err);
     if (code == 0 && ret->nparts == 0)
         code = trp_error_set(err, TRP_ENOENT, "Slurm does not tell of such a job");
+    /* From 24.11 on that is what scontrol prints. */
+    else if (code == 0 && ret->live && ret->nnodes == 0)
+        code =
+            trp_error_set(err, TRP_ESYSTEM,
+                          "what it has of its nodes is not known; is the scontrol of "
+                          "this Slurm in PATH?");
     return code;
 }

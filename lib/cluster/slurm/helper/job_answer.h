@@ -19,7 +19,7 @@ int trp_slurm_answer_ask(trp_slurm_helper *h, uint32_t job, bool gangs, char **r
 
 /* Fills an inventory; `ret_rpcs` is what the asking took. Free with
  * trp_slurm_inventory_free, also after a failure. TRP_EPROTO: not such a text;
- * TRP_ENOENT: no job is in it. */
+ * TRP_ENOENT: no job is in it; TRP_ESYSTEM: one that runs, without nodes. */
 int trp_slurm_answer_read(const char *text, struct trp_slurm_inventory *ret,
                           uint64_t *ret_rpcs, trp_error *err);
 
