@@ -247,12 +247,14 @@ static bool play_next(struct world *w, int64_t until)
 
 /* ---- what must hold ---- */
 
-/* First in its class's order, with slots for all of it on executors that are there. */
+/* First in its class's order, with slots for all of it on executors that are there.
+ * What an earlier set has sent ahead counts as pending. */
 static bool has_its_turn(const struct world *w, const struct trp_task_set *s)
 {
     uint64_t slots = 0;
-    for (const struct trp_task_set *o = s->class->first; o != s; o = o->next)
-        if (o->pending)
+    for (const struct trp_task_set *o = w->engine->sets; o; o = o->all_next)
+        if (o->class == s->class && trp_task_set_before(o, s) &&
+            o->pending + o->queued > 0)
             return false;
     for (uint32_t i = 0; i < w->engine->nexecutors; i++) {
         const struct trp_executor *x = w->engine->executors[i];
@@ -284,6 +286,20 @@ static void check_turns(struct world *w)
     }
 }
 
+/* What waits on an executor is recalled for a slot that nothing else can use. */
+static void check_queues(struct world *w)
+{
+    for (uint32_t i = 0; i < w->engine->nexecutors; i++) {
+        const struct trp_executor *x = w->engine->executors[i];
+        const struct trp_class *c = x ? w->engine->classes[x->class] : NULL;
+        if (c && c->queued && !c->recalls && x->cores_free > 0 &&
+            trp_executor_may_get(x))
+            verdict_break(w->v, "nothing waits while a slot is free",
+                          "executor %u has one, executor %u a queue", i,
+                          c->queued->id.n);
+    }
+}
+
 /* What the work alone can explain: all of it one after the other, a wait for each
  * barrier set, and executors that come and go for each stage. */
 static int64_t longest_run(const struct world *w)
@@ -295,8 +311,10 @@ static int64_t longest_run(const struct world *w)
 
 static void run_until(struct world *w, int64_t until)
 {
-    while (!w->v->broken[0] && play_next(w, until))
+    while (!w->v->broken[0] && play_next(w, until)) {
         check_turns(w);
+        check_queues(w);
+    }
 }
 
 /* ---- playing ---- */

@@ -182,6 +182,36 @@ static void later_tasks_that_were_sent_ahead_are_recalled(void)
     world_free(&w);
 }
 
+/* A barrier stage that waits leaves a slot free, which is no use to it yet. */
+static void earlier_tasks_that_were_sent_ahead_are_recalled_for_a_free_slot(void)
+{
+    struct trp_engine_config c = world_config(2);
+    struct trp_stage_spec v[] = {world_stage("many", 4), world_stage("gang", 2)};
+    struct world w;
+    v[1].barrier = true;
+    c.queue_ahead_ns = SECOND;
+    world_init(&w, NULL);
+    w.manual = true;
+    world_start(&w, &c);
+    world_submit(&w, v, 2);
+    uint32_t second = g_array_index(w.executors, uint32_t, 1);
+    world_come(&w, g_array_index(w.executors, uint32_t, 0));
+    while (w.attempts->len < 2) /* one runs, one is queued behind it */
+        end_one(&w, 0, 1000);
+    world_come(&w, second);
+    struct world_attempt last = g_array_index(w.attempts, struct world_attempt, 1);
+    g_assert_true(last.queued);
+    g_assert_true(last.recall);
+    world_end(&w, last.id, TRP_END_RECALLED, 0, 0);
+    g_assert_cmpuint(running(&w, 0), ==, 2);
+    g_assert_cmpuint(world_attempt_at(&w, 1)->executor, ==, second);
+    end_one(&w, 0, 1000);
+    g_assert_cmpuint(running(&w, 1), ==, 0);
+    end_one(&w, 0, 1000);
+    g_assert_cmpuint(running(&w, 1), ==, 2);
+    world_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -191,5 +221,6 @@ int main(int argc, char **argv)
     ADD(after_its_time_others_get_what_is_free_once);
     ADD(nothing_is_kept_until_executors_are_enough);
     ADD(later_tasks_that_were_sent_ahead_are_recalled);
+    ADD(earlier_tasks_that_were_sent_ahead_are_recalled_for_a_free_slot);
     return g_test_run();
 }

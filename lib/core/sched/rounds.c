@@ -24,8 +24,9 @@
  * the set are sent there to wait: as many as keep it busy for `queue_ahead_ns` by the
  * set's mean, but at most half of an executor's share of the tasks that are left, so
  * that the set's last tasks are spread evenly. When a slot becomes free elsewhere and
- * nothing is pending, a waiting task is recalled. If it has begun before the recall comes
- * to its executor, another one is recalled.
+ * nothing of the set is pending, a waiting task is recalled, also while tasks of other
+ * sets are pending that cannot start there (a barrier set's). If it has begun before the
+ * recall comes to its executor, another one is recalled.
  */
 #include <string.h>
 
@@ -80,15 +81,21 @@ static void queue_fill(struct trp_engine *e, struct trp_executor *x)
     }
 }
 
-/* Executors are free and nothing of their class is pending: takes the last one back from
- * the executor whose turn it is, one for each free executor at a time. */
-TRP_RARE static void recall(struct trp_engine *e, struct trp_class *c)
+/* What `x` has free after its round was of use to no pending task: takes the last one
+ * back from the executor whose turn it is, if it could start on `x`, one for each free
+ * executor at a time. Others of its set that pend would have started first. */
+TRP_RARE static void recall(struct trp_engine *e, struct trp_class *c,
+                            const struct trp_executor *x)
 {
     struct trp_executor *from = c->queued;
+    struct trp_grant grants[TRP_GRANTS_MAX];
+    int ngrants;
     if (!from || c->recalls >= c->nfree)
         return;
+    const struct trp_task_set *s = e->attempts.v[from->queue_last].set;
     c->queued = from->queued_next;
-    trp_attempt_recall(e, from->queue_last);
+    if (!s->pending && trp_offer_fits(e, s, x, grants, &ngrants))
+        trp_attempt_recall(e, from->queue_last);
 }
 
 /* ---- rounds ---- */
@@ -327,7 +334,7 @@ static inline void offer_to_all(struct trp_engine *e, struct trp_class *c,
 }
 
 /* Fills the queue of `x`. When that takes the last that waited for a place the others
- * may start elsewhere. */
+ * may start elsewhere. Or `x` has a slot that is of no use to its set. */
 TRP_RARE static void queue_round(struct trp_engine *e, struct trp_executor *x)
 {
     struct trp_task_set *s = x->one_set;
@@ -335,6 +342,8 @@ TRP_RARE static void queue_round(struct trp_engine *e, struct trp_executor *x)
     queue_fill(e, x);
     if (waits && !s->pending_host && trp_set_may_launch(s) && s->class->free)
         visit_full(e, s);
+    if (x->cores_free > 0 && s->class->queued)
+        recall(e, s->class, x);
 }
 
 /* All in one piece, without what is rare: most launches are made here. */
@@ -355,8 +364,8 @@ __attribute__((flatten)) void trp_round_partial(struct trp_engine *e,
     }
     if (c->first && x->one_set && x->one_set->mean_ns <= e->config.queue_ahead_ns)
         queue_round(e, x);
-    else if (!c->first && c->queued && x->cores_free > 0)
-        recall(e, c);
+    else if (x->cores_free > 0 && c->queued)
+        recall(e, c, x);
 }
 
 /* Whose turn is next is drawn (splitmix64), the same for the same seed. */
@@ -388,8 +397,9 @@ TRP_RARE void trp_round_full(struct trp_engine *e, struct trp_class *c)
             begin_round(c, &first);
     }
     c->keeper = NULL;
-    for (uint32_t n = c->nfree; n && c->free && !c->first && c->queued; n--)
-        recall(e, c);
+    const struct trp_executor *x = c->free;
+    for (uint32_t n = c->nfree; n && c->queued; n--, x = x->free_next)
+        recall(e, c, x);
 }
 
 /* ---- a place becomes free ---- */
