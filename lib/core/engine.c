@@ -466,11 +466,11 @@ TRP_RARE static void settle(struct trp_engine *e)
             trp_keep_check(e);
         if (e->refused_by_end)
             trp_ends_settle(e);
+        trp_sets_free_dead(e);
+        trp_jobs_free_dead(e); /* whose outputs kept executors, perhaps */
     } while (e->dag.ready_first || (e->any_dirty && !e->dag.alone)); /* gave one up */
     if (changed)
         trp_patience_look(e);
-    trp_sets_free_dead(e);
-    trp_jobs_free_dead(e);
 }
 
 void trp_engine_settle(struct trp_engine *e)
