@@ -107,8 +107,8 @@ enum trp_origin trp_options_origin(const trp_options *o, const char *key);
 /* Where it was set ("FILE:LINE:COL", "--set", …), "" for the default. */
 const char *trp_options_where(const trp_options *o, const char *key);
 
-/* Does Spark hold that map outputs survive executors that come and go (semantics, section 16)? A
- * shuffle service, shuffle tracking, or decommissioning that moves them. */
+/* Does Spark hold that map outputs survive executors that come and go (semantics, section
+ * 16)? A shuffle service, shuffle tracking, or decommissioning that moves them. */
 bool trp_options_shuffle_safe(const trp_options *o);
 
 /* All keys with their values (families: each R that is set), in alphabetic order. */

@@ -138,8 +138,8 @@ static int check_set(const struct trp_engine *e, const struct trp_task_set *s,
  * sets of which tasks wait for a host, before they may run anywhere. In those a task
  * without a preference may wait as well: one that came back when the set did not have
  * the level NO_PREF, for levels are as of the last time that an executor came or went
- * (semantics, section 7.2). When no task waits for a host any more all levels are passed for
- * free (7.3). What is kept for a barrier set is not free for others. */
+ * (semantics, section 7.2). When no task waits for a host any more all levels are passed
+ * for free (7.3). What is kept for a barrier set is not free for others. */
 static int check_no_idle(const struct trp_engine *e, const struct trp_class *c,
                          trp_error *err)
 {

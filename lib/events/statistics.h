@@ -8,9 +8,9 @@
  * of another one; what was before its first task to the stage of that task; if none
  * ever ran there, to no stage. From when tasks of several stages ran there at a time
  * until none did, the time is divided among these stages by what they used of it, so
- * that none held less than it used. A gang holds the slots of its ranks from when it has
- * its room to its end. Seconds *used*: what the profile says a task takes, for as long as the attempt
- * ran.
+ * that none held less than it used. A gang holds the slots of its ranks from when it
+ * has its room to its end. Seconds *used*: what the profile says a task takes, for as
+ * long as the attempt ran.
  *
  * *Node-seconds* are held by stages, too, where nodes of Slurm's are: as long as stages
  * run, all nodes that are held belong to them in equal parts; what is between stages

@@ -1,5 +1,6 @@
 /*
- * Since when each executor is idle, and which have been so for too long (semantics, section 17).
+ * Since when each executor is idle, and which have been so for too long (semantics,
+ * section 17).
  *
  * An executor is *idle* while none of its tasks runs. Its *timeout* is the largest that
  * applies: the plain one; that of cached blocks, when it holds some; that of shuffle

@@ -1,10 +1,10 @@
 /*
- * Barrier stages that need more slots than there are (semantics, section 13). If more executors
- * can be obtained (semantics, difference 6) they are requested and the stage waits. In
- * a fixed set the job is tried again every 15 s, 40 times, before it fails: executors
- * of a static run come one after the other. The same holds for a stage that has been
- * submitted and has not launched yet, since executors may have been lost meanwhile.
- * Those that wait stand in lists by due time.
+ * Barrier stages that need more slots than there are (semantics, section 13). If more
+ * executors can be obtained (semantics, difference 6) they are requested and the stage
+ * waits. In a fixed set the job is tried again every 15 s, 40 times, before it fails:
+ * executors of a static run come one after the other. The same holds for a stage that
+ * has been submitted and has not launched yet, since executors may have been lost
+ * meanwhile. Those that wait stand in lists by due time.
  */
 #include <utlist.h>
 

@@ -1,5 +1,6 @@
 /*
- * Executors and hosts that go, as map outputs and cached data see it (semantics, section 10).
+ * Executors and hosts that go, as map outputs and cached data see it (semantics,
+ * section 10).
  *
  * Two epochs an executor keep one loss from being acted upon twice: that of the loss
  * itself, up to which tasks' outputs from there do not count, and that of the files,

@@ -1,9 +1,9 @@
 /*
- * Where the tasks of an attempt would like to run (semantics, section 14): where their partition
- * is cached, else where its dataset wants it, else with most of what they read of a
- * shuffle (15), else what the first narrow parent says. Which datasets of the chain
- * have anything to say is known since the stage was made, in that order; the first that
- * says something about a partition wins.
+ * Where the tasks of an attempt would like to run (semantics, section 14): where their
+ * partition is cached, else where its dataset wants it, else with most of what they
+ * read of a shuffle (15), else what the first narrow parent says. Which datasets of the
+ * chain have anything to say is known since the stage was made, in that order; the
+ * first that says something about a partition wins.
  *
  * Where datasets of the chain stand side by side, or several of their partitions are
  * taken together, a task goes to who has most of the partitions that it reads. Those

@@ -1,7 +1,7 @@
 /*
- * Start gating (semantics, section 6): nothing is launched until enough of the first executors
- * have come, or the wait is over. The gate opens once and stays open, even if executors
- * are lost later.
+ * Start gating (semantics, section 6): nothing is launched until enough of the first
+ * executors have come, or the wait is over. The gate opens once and stays open, even if
+ * executors are lost later.
  *
  * The first executors are what the run was given: the ranks of a static run, with
  * alloc.grow=ramp the initial executors, else the minimum of the profile. Any executor

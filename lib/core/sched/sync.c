@@ -1,10 +1,10 @@
 /*
  * What tasks ask and wait for. Commits are commits.c's.
  *
- * barrier and allGather of barrier stages (semantics, section 13): a call comes as an event with
- * its attempt, goes to the coordinator of barrier_sync.h, and each answer leaves as an
- * action. Calls of attempts that are not (any more) running tasks of the stage's
- * present attempt are ignored: they are being killed.
+ * barrier and allGather of barrier stages (semantics, section 13): a call comes as an
+ * event with its attempt, goes to the coordinator of barrier_sync.h, and each answer
+ * leaves as an action. Calls of attempts that are not (any more) running tasks of the
+ * stage's present attempt are ignored: they are being killed.
  */
 #include <string.h>
 
