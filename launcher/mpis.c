@@ -27,7 +27,7 @@ static int hear(const char *const *argv, char said[SAID_MAX])
 {
     struct trp_piped_said all;
     said[0] = '\0';
-    if (trp_piped_hear((char *const *)(uintptr_t)argv, SAY_MS, &all) != 0)
+    if (trp_piped_run((char *const *)(uintptr_t)argv, SAY_MS, &all) != 0)
         return -1;
     snprintf(said, SAID_MAX, "%s%s", all.out, all.err);
     trp_piped_said_free(&all);
@@ -55,21 +55,6 @@ bool trp_mpis_ask(const char *program, char *ret_name, size_t size)
     snprintf(ret_name, size, "%s %.*s", open ? "Open MPI" : "MPICH",
              (int)strcspn(number, " \t\n"), number);
     return true;
-}
-
-bool trp_mpis_network(void)
-{
-    struct ifaddrs *list;
-    bool found = false;
-    if (getifaddrs(&list) < 0)
-        return true;
-    for (struct ifaddrs *i = list; i && !found; i = i->ifa_next)
-        found =
-            i->ifa_addr &&
-            (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6) &&
-            (i->ifa_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP;
-    freeifaddrs(list);
-    return found;
 }
 
 void trp_mpis_srun(char *ret_text, size_t size)
@@ -122,13 +107,43 @@ static void add_module(struct trp_mpi_here *v, uint32_t *n, const char *rank,
         m->module = true;
 }
 
-static bool has_server(void)
+/* Whether there is a network but the loopback interface's. */
+static bool has_network(void)
 {
-    char *path;
-    bool found = trp_program_find("ompi-server", &path, NULL) == 0;
-    if (found)
-        free(path);
+    struct ifaddrs *list;
+    bool found = false;
+    if (getifaddrs(&list) < 0)
+        return true;
+    for (struct ifaddrs *i = list; i && !found; i = i->ifa_next)
+        found =
+            i->ifa_addr &&
+            (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6) &&
+            (i->ifa_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP;
+    freeifaddrs(list);
     return found;
+}
+
+int trp_mpis_join(trp_error *err)
+{
+    char *server, name[64];
+    if (!trp_mpis_ask("mpirun", name, sizeof name))
+        return trp_error_set(err, TRP_ENEVER, "there is no mpirun in PATH");
+    if (!trp_mpi_joins(name))
+        return trp_error_set(
+            err, TRP_ENEVER,
+            "mpirun is %s, which cannot join separately started programs",
+            name[0] ? name : "of an MPI that is not known here");
+    if (trp_program_find("ompi-server", &server, NULL) != 0)
+        return trp_error_set(err, TRP_ENEVER,
+                             "mpirun is %s, but its ompi-server is not in PATH "
+                             "(Debian: the package openmpi-bin)",
+                             name);
+    free(server);
+    if (!has_network())
+        return trp_error_set(err, TRP_ENEVER,
+                             "there is no network here but the loopback interface, "
+                             "over which Open MPI joins nobody");
+    return 0;
 }
 
 uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX])
@@ -145,8 +160,7 @@ uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX])
     free(modules);
     free(rank);
     for (uint32_t i = 0; i < n; i++)
-        ret[i].joins = ret[i].module && ret[i].first && has_server() &&
-                       trp_mpis_network() && trp_mpi_joins(ret[i].name);
+        ret[i].joins = ret[i].module && ret[i].first && trp_mpis_join(NULL) == 0;
     return n;
 }
 

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/error.h"
+
 enum { TRP_MPIS_MAX = 8 };
 
 struct trp_mpi_here {
@@ -28,9 +30,9 @@ uint32_t trp_mpis_find(struct trp_mpi_here ret[TRP_MPIS_MAX]);
  * neither. False: it cannot be started. */
 bool trp_mpis_ask(const char *program, char *ret_name, size_t size);
 
-/* Whether there is a network but the loopback interface's: over that alone Open MPI
- * joins nobody. */
-bool trp_mpis_network(void);
+/* Whether the first mpirun in PATH joins separately started programs here. TRP_ENEVER:
+ * why not. */
+int trp_mpis_join(trp_error *err);
 
 /* What srun --mpi= can be, "none pmi2 pmix"; "" when there is no srun, or it does not
  * say. */

@@ -9,14 +9,12 @@
 #include "needs.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "comm/mpi.h"
 #include "mpis.h"
 #include "os/linked_mpi.h"
-#include "programs.h"
 
 enum { FILES = 64, FILE_MIB = 16, MIB = 1024 * 1024 };
 
@@ -41,7 +39,6 @@ static int check_limits(trp_error *err)
 /* Whether MPI can join separately started programs here. Else TRP_ENEVER: why not. */
 static int check_mpi(const char *app, trp_error *err)
 {
-    char *path, name[64];
     if (app && trp_linked_mpi(app) == TRP_LINKED_MPICH)
         return trp_error_set(err, TRP_ENEVER,
                              "%s is linked with MPICH, which cannot join separately "
@@ -49,24 +46,7 @@ static int check_mpi(const char *app, trp_error *err)
                              app);
     if (!trp_mpi_has_openmpi())
         return trp_error_set(err, TRP_ENEVER, "this Troupe has no module for Open MPI");
-    if (!trp_mpis_ask("mpirun", name, sizeof name))
-        return trp_error_set(err, TRP_ENEVER, "there is no mpirun in PATH");
-    if (!trp_mpi_joins(name))
-        return trp_error_set(
-            err, TRP_ENEVER,
-            "mpirun is %s, which cannot join separately started programs",
-            name[0] ? name : "of an MPI that is not known here");
-    if (trp_program_find("ompi-server", &path, NULL) != 0)
-        return trp_error_set(err, TRP_ENEVER,
-                             "mpirun is %s, but its ompi-server is not in PATH "
-                             "(Debian: the package openmpi-bin)",
-                             name);
-    free(path);
-    if (!trp_mpis_network())
-        return trp_error_set(err, TRP_ENEVER,
-                             "there is no network here but the loopback interface, "
-                             "over which Open MPI joins nobody");
-    return 0;
+    return trp_mpis_join(err);
 }
 
 int trp_needs_check(trp_error *err)
@@ -75,13 +55,6 @@ int trp_needs_check(trp_error *err)
 }
 
 static const char key[] = "comm.transport";
-
-void trp_needs_sockets(const trp_options *o, const char *why, struct trp_carried *ret)
-{
-    ret->sockets = true;
-    snprintf(ret->text, sizeof ret->text, "over sockets (%s=%s: %s)", key,
-             trp_options_text(o, key), why);
-}
 
 int trp_needs_transport(const trp_options *o, const char *app, struct trp_carried *ret,
                         trp_error *err)
@@ -93,15 +66,8 @@ int trp_needs_transport(const trp_options *o, const char *app, struct trp_carrie
         snprintf(ret->text, sizeof ret->text, "over sockets (%s=socket)", key);
         return 0;
     }
-    bool can = check_mpi(app, &why) == 0;
-    if (!can && strcmp(value, "mpi") == 0)
-        return trp_error_set(err, TRP_EINVAL,
-                             "%s: %s=mpi: %s; set %s=socket, or leave it out",
-                             trp_options_where(o, key), key, why.text, key);
-    if (!can) {
-        trp_needs_sockets(o, why.text, ret);
-        return 0;
-    }
+    if (check_mpi(app, &why) < 0)
+        return trp_carried_without_mpi(o, why.text, ret, err);
     ret->sockets = false;
     snprintf(ret->text, sizeof ret->text,
              "over MPI (%s=%s: Open MPI 4.1 is here, with its ompi-server)", key,

@@ -5,23 +5,15 @@
 #ifndef TRP_LAUNCHER_NEEDS_H
 #define TRP_LAUNCHER_NEEDS_H
 
-#include "conf/options.h"
-#include "core/base/error.h"
+#include "driver/carried.h"
 
 /* The limits of this process (ulimit). TRP_ESYSTEM: which of them will not do, and what
  * is needed. */
 int trp_needs_check(trp_error *err);
 
-/* How the messages of a run travel. */
-struct trp_carried {
-    bool sockets;                   /* else over MPI */
-    char text[TRP_ERROR_TEXT + 80]; /* "over sockets (why)" */
-};
 /* What comm.transport comes to on this machine for the program `app`; NULL: a pipeline.
  * TRP_EINVAL: `mpi`, which cannot be had here. */
 int trp_needs_transport(const trp_options *o, const char *app, struct trp_carried *ret,
                         trp_error *err);
-/* It comes to sockets, whatever the option says: `why`. */
-void trp_needs_sockets(const trp_options *o, const char *why, struct trp_carried *ret);
 
 #endif

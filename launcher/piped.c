@@ -98,27 +98,32 @@ static bool listen_to(int ends[3], int limit_ms, FILE *out, FILE *err)
     return all;
 }
 
-int trp_piped_hear(char *const *argv, int limit_ms, struct trp_piped_said *ret)
+int trp_piped_hear(int ends[3], pid_t pid, int limit_ms, struct trp_piped_said *ret)
 {
     size_t size;
-    int ends[3];
-    pid_t pid;
+    int code = 0;
     *ret = (struct trp_piped_said){0};
     FILE *out = open_memstream(&ret->out, &size);
     FILE *err = open_memstream(&ret->err, &size);
-    int code = out && err ? trp_piped_spawn(argv, NULL, ends, &pid) : ENOMEM;
-    if (code == 0) {
-        if (!listen_to(ends, limit_ms, out, err))
-            kill(pid, SIGKILL);
-        ret->status = trp_piped_wait(pid);
-    }
-    if (out && fclose(out) != 0)
+    ret->late = !listen_to(ends, out && err ? limit_ms : 0, out, err);
+    if (ret->late)
+        kill(pid, SIGKILL);
+    ret->status = trp_piped_wait(pid);
+    if (!out || fclose(out) != 0)
         code = ENOMEM;
-    if (err && fclose(err) != 0)
+    if (!err || fclose(err) != 0)
         code = ENOMEM;
     if (code)
         trp_piped_said_free(ret);
     return code;
+}
+
+int trp_piped_run(char *const *argv, int limit_ms, struct trp_piped_said *ret)
+{
+    int ends[3];
+    pid_t pid;
+    int code = trp_piped_spawn(argv, NULL, ends, &pid);
+    return code ? code : trp_piped_hear(ends, pid, limit_ms, ret);
 }
 
 void trp_piped_said_free(struct trp_piped_said *s)

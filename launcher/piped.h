@@ -4,6 +4,7 @@
 #ifndef TRP_LAUNCHER_PIPED_H
 #define TRP_LAUNCHER_PIPED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -11,14 +12,17 @@
  * 2 in `ret_ends`; a failure, told as an errno, leaves -1 there. */
 int trp_piped_spawn(char *const *argv, char *const *env, int ret_ends[3],
                     pid_t *ret_pid);
-/* Its end with nothing on stdin: all that it said, to be freed, and its exit status. After
- * `limit_ms` (-1: none) it is killed. A failure, told as an errno, leaves nothing to
- * free. */
+/* All that one said, to be freed, and how it ended. */
 struct trp_piped_said {
     char *out, *err;
     int status; /* 128 + N for signal N */
+    bool late;  /* it was killed, since the time was up */
 };
-int trp_piped_hear(char *const *argv, int limit_ms, struct trp_piped_said *ret);
+/* Hears one that was spawned to its end, for at most `limit_ms` (-1: as long as it takes),
+ * with nothing more on stdin; closes the ends. ENOMEM leaves nothing to free. */
+int trp_piped_hear(int ends[3], pid_t pid, int limit_ms, struct trp_piped_said *ret);
+/* The same of one that it spawns. A failure, told as an errno, leaves nothing to free. */
+int trp_piped_run(char *const *argv, int limit_ms, struct trp_piped_said *ret);
 void trp_piped_said_free(struct trp_piped_said *s);
 /* Waits for it: its exit status, 128 + N for signal N. */
 int trp_piped_wait(pid_t pid);

@@ -492,7 +492,7 @@ static int supervise(struct run *r, const char *app_name, char **app)
     int status = start(r, &make, &what, &err);
     if (status == TRP_ENEVER) {
         fprintf(stderr, "troupe: %s; the run goes on over sockets\n", err.text);
-        trp_needs_sockets(r->settings.options, err.text, &r->carried);
+        trp_carried_by_sockets(r->settings.options, err.text, &r->carried);
         status = start(r, &make, &what, &err);
     }
     if (trp_run_folder_state(r->folder, app_name, status_word(status), status, &err) <

@@ -26,7 +26,7 @@ static int call(char *const *argv, struct trp_sacct *ret, trp_error *err)
 {
     struct trp_piped_said said;
     trp_error why;
-    int code = trp_piped_hear(argv, -1, &said);
+    int code = trp_piped_run(argv, -1, &said);
     if (code == ENOENT)
         return trp_error_set(err, TRP_ESYSTEM,
                              "sacct is not in PATH; call troupe report --sacct where "

@@ -114,70 +114,33 @@ int trp_step_open(const char *run_dir, const char *host, struct trp_step_call *r
     return code;
 }
 
-/* What comes next of an end; what does not fit is lost. */
-static void read_more(int *end, char *text, size_t size)
-{
-    char rest[256];
-    size_t had = strlen(text);
-    bool fits = had + 1 < size;
-    ssize_t n =
-        read(*end, fits ? text + had : rest, fits ? size - had - 1 : sizeof rest);
-    if (fits && n > 0)
-        text[had + (size_t)n] = '\0';
-    if (n == 0 || (n < 0 && errno != EINTR))
-        trp_piped_close(end);
-}
-
-struct heard {
-    char out[64], err[1024];
-};
-
-/* All that a step says until it ends. TRP_EWAIT: that takes too long. */
-static int hear(struct trp_step_call *c, struct heard *ret)
-{
-    int64_t until = trp_clock_ms() + WAIT_MS;
-    *ret = (struct heard){0};
-    trp_piped_close(&c->ends[0]);
-    while (c->ends[1] >= 0 || c->ends[2] >= 0) {
-        struct pollfd v[] = {
-            {.fd = c->ends[1], .events = POLLIN},
-            {.fd = c->ends[2], .events = POLLIN}
-        };
-        int64_t left = until - trp_clock_ms();
-        if (left <= 0)
-            return TRP_EWAIT;
-        if (poll(v, 2, (int)left) <= 0)
-            continue;
-        if (v[0].revents)
-            read_more(&c->ends[1], ret->out, sizeof ret->out);
-        if (v[1].revents)
-            read_more(&c->ends[2], ret->err, sizeof ret->err);
-    }
-    return 0;
-}
-
 #define GONE "gone" /* said where no `troupe` has the number any more */
 
 /* What became of the signal that a step was to send. */
 static int hear_signal(struct trp_step_call *c, uint32_t job, trp_error *err)
 {
-    struct heard heard;
+    struct trp_piped_said said;
     char words[512];
-    if (hear(c, &heard) < 0)
-        return trp_error_set(err, TRP_EWAIT,
+    int code = trp_piped_hear(c->ends, c->pid, WAIT_MS, &said);
+    c->pid = 0;
+    if (code)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if (said.late) {
+        code = trp_error_set(err, TRP_EWAIT,
                              "a step of its job has not answered for %d s; "
                              "scancel %u ends the job",
                              WAIT_MS / 1000, job);
-    int status = trp_piped_wait(c->pid);
-    c->pid = 0;
-    if (status == 0 && strncmp(heard.out, GONE, strlen(GONE)) == 0)
-        return trp_error_set(err, TRP_ESTATE, "its troupe is gone");
-    if (status == 0)
-        return 0;
-    trp_piped_words("srun", heard.err, words, sizeof words);
-    return trp_error_set(err, TRP_ESYSTEM,
-                         "no step of its job reaches it%s%s; scancel %u ends the job",
-                         *words ? ": " : "", words, job);
+    } else if (said.status != 0) {
+        trp_piped_words("srun", said.err, words, sizeof words);
+        code =
+            trp_error_set(err, TRP_ESYSTEM,
+                          "no step of its job reaches it%s%s; scancel %u ends the job",
+                          *words ? ": " : "", words, job);
+    } else if (strncmp(said.out, GONE, strlen(GONE)) == 0) {
+        code = trp_error_set(err, TRP_ESTATE, "its troupe is gone");
+    }
+    trp_piped_said_free(&said);
+    return code;
 }
 
 int trp_step_signal(const char *run_dir, const char *host, int pid, int signal_number,

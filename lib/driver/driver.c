@@ -153,15 +153,11 @@ static void end_stuck(const char *text)
 static int listen_without_mpi(trp_driver *d, struct trp_listen_config *c,
                               const struct trp_channel_handler *h, trp_error *err)
 {
-    static const char key[] = "comm.transport";
     const trp_error why = *err;
-    if (strcmp(trp_options_text(d->options, key), "mpi") == 0)
-        return trp_error_set(err, TRP_EINVAL,
-                             "%s: %s=mpi: %s; set %s=socket, or leave it out",
-                             trp_options_where(d->options, key), key, why.text, key);
-    if (asprintf(&d->carried, "over sockets (%s=auto: %s)", key, why.text) < 0)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    d->config.carried = d->carried;
+    int rc = trp_carried_without_mpi(d->options, why.text, &d->carried, err);
+    if (rc < 0)
+        return rc;
+    d->config.carried = d->carried.text;
     d->cluster->ops->over_sockets(d->cluster);
     c->transport = TRP_TRANSPORT_SOCKET;
     return trp_channel_listen(c, h, &d->channel, err);
@@ -306,7 +302,6 @@ static void driver_free(trp_driver *d)
     trp_site_free(d->own_site);
     trp_run_folder_free(d->own_folder);
     trp_argv_free(d->throw_away_argv);
-    free(d->carried);
     free(d->stages);
     free(d->jobs);
     trp_driver_kept_free(d);

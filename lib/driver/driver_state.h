@@ -30,6 +30,7 @@
 #include "core/base/time.h"
 #include "driver/accumulators.h"
 #include "driver/asked.h"
+#include "driver/carried.h"
 #include "driver/control.h"
 #include "driver/driver.h"
 #include "events/engine_trace.h"
@@ -289,7 +290,7 @@ struct trp_driver {
     struct trp_site *own_site;
     struct trp_run_folder *own_folder; /* of a static run */
     char **throw_away_argv;
-    char *carried; /* config's, where that was changed */
+    struct trp_carried carried; /* behind the config's, where that was changed */
 };
 
 static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)
