@@ -280,6 +280,8 @@ struct trp_driver {
     pthread_t standby;
     bool has_standby;
     atomic_bool wanted, ending;
+    atomic_bool naps;   /* the standby thread sleeps, without the baton … */
+    uint64_t nap_steps; /* … since that step of the engine */
 
     uint8_t secret[TRP_SECRET_SIZE];
     bool munge; /* executors prove their user by it as well */

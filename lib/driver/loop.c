@@ -236,7 +236,7 @@ static int64_t next_due(const trp_driver *d, int64_t until)
 }
 
 /* The standby thread sleeps without the baton, so that the program, when it comes back,
- * has it at once: two wake-ups less. */
+ * has it at once: two wake-ups less. What the program leaves to it wakes it. */
 static void nap(trp_driver *d, int64_t due)
 {
     int64_t left = due - trp_clock_ns();
@@ -251,8 +251,11 @@ static void nap(trp_driver *d, int64_t due)
     if (uv_ms >= 0 && uv_ms < ms)
         ms = uv_ms;
     struct pollfd p = {.fd = uv_backend_fd(&d->loop), .events = POLLIN};
+    d->nap_steps = steps;
+    atomic_store(&d->naps, true);
     trp_baton_give(d->baton);
     poll(&p, 1, ms);
+    atomic_store(&d->naps, false);
     trp_baton_take(d->baton);
 }
 
@@ -329,8 +332,12 @@ void trp_driver_enter(trp_driver *d)
 
 void trp_driver_leave(trp_driver *d)
 {
-    if (--d->entered == 0)
-        trp_baton_leave(d->baton);
+    if (--d->entered)
+        return;
+    bool wake = atomic_load(&d->naps) && d->steps != d->nap_steps;
+    trp_baton_leave(d->baton);
+    if (wake)
+        uv_async_send(&d->wake);
 }
 
 /* Keeps the run alive while the program is elsewhere. */

@@ -35,7 +35,8 @@ ours() {
 }
 
 is_ours() {
-    grep -qzxF "DRILL_TOKEN=$DRILL_TOKEN" "/proc/$1/environ" && return
+    # a bare return in a trap would be of what went before the trap
+    grep -qzxF "DRILL_TOKEN=$DRILL_TOKEN" "/proc/$1/environ" && return 0
     grep -qz '^troupe: ' "/proc/$1/cmdline" &&
         [[ "$(readlink "/proc/$1/cwd")/" == "$BATS_TEST_TMPDIR"/* ]]
 }
