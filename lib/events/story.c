@@ -7,8 +7,8 @@
  *
  * Tries are those of tasks that did not succeed at once: of a task that failed before,
  * in this start or an earlier one, its number is kept until the end, so that the
- * attempt that made it good is told too. Of several stages of a name each has tasks of its
- * own.
+ * attempt that made it good is told too. An attempt that was handed back before it
+ * started is none. Of several stages of a name each has tasks of its own.
  */
 #include "events/story.h"
 
@@ -294,7 +294,7 @@ static int on_task_end(void *context, const struct trp_log_event *e)
     json_t *s = k ? k->stage : NULL;
     const char *word = or_empty(e->end);
     bool well = strcmp(word, "Success") == 0;
-    if (!s)
+    if (!s || strcmp(or_empty(e->status), trp_end_status_name(TRP_END_RECALLED)) == 0)
         return 0;
     if (well && count_place(r, s, e) < 0)
         return TRP_ENOMEM;

@@ -386,3 +386,14 @@ Y
     run -0 troupe explain --json r
     [ "$(json 'join " ", map { $_->{task} . ($_->{end} ? " failed" : " well") } map { @{$_->{tries}} } @{$d->{stages}}' <<<"$output")" = "1 failed 1 well" ]
 }
+
+@test "what was handed back before it started is no try of a task" {
+    run -0 troupe run --quiet --run-name r --set events.tasks=all -- "$programs/fails" 0 4
+    perl -i -pe 'if (/TaskEnd/ && /"Index":3,/) {
+            my $again = s/"Task End Reason":\{"Reason":"Success"\}/"Task End Reason":{"Reason":"TaskKilled","Kill Reason":"x","Troupe Status":"recalled"}/r;
+            $_ = $again . $_;
+        }' troupe-runs/r/events.jsonl
+    grep -q recalled troupe-runs/r/events.jsonl
+    run -0 troupe explain --json r
+    [ "$(json 'join " ", map { scalar @{$_->{tries}} } @{$d->{stages}}' <<<"$output")" = 0 ]
+}
