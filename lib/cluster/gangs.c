@@ -34,6 +34,7 @@ struct gang {
     uint32_t stage;          /* id in the stage message */
     void *ticket;
     enum state state;
+    bool killed;        /* RUNS: it does not wait again */
     struct trp_end end; /* ENDED: without its text: */
     char reason[256];
     UT_hash_handle hh; /* by gang.attempt.n */
@@ -299,6 +300,7 @@ void trp_gangs_kill(trp_gangs *s, trp_attempt_id attempt, bool soft)
     if (!g)
         return;
     if (g->state == RUNS) {
+        g->killed = true;
         trp_spawner_kill(s->spawner, attempt, soft);
     } else if (g->state == WAITS) {
         g->state = WITHDRAWN;
@@ -386,6 +388,8 @@ static void on_spawner(uv_poll_t *poll, int status, int events)
         if (!g)
             continue;
         leave_stage(s, g->stage);
+        if (end.status == TRP_END_RECALLED && g->killed)
+            end.status = TRP_END_KILLED; /* as that was under way */
         if (end.status == TRP_END_RECALLED && wait_again(s, g, &end))
             continue;
         end_gang(s, g, &end);
