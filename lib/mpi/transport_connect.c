@@ -27,6 +27,7 @@
  * end (`stuck`). That is looked at once an accept is late, and for ever after one that
  * was left to its thread: such an accept is what catches it.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -199,13 +200,14 @@ static int start_meeting(struct trp_transport *t, const char *where, int socket,
     m->stuck = t->stuck;
     m->comm = MPI_COMM_NULL;
     snprintf(m->where, sizeof m->where, "%s", where);
-    int rc = start_thread(meet, m);
+    bool all = m->notice_fd >= 0 && m->over_fd >= 0 && (!m->accept || m->socket >= 0);
+    int rc = all ? start_thread(meet, m) : errno;
     if (rc == 0 && m->accept)
         rc = start_thread(watch_meeting, m);
     if (rc != 0) {
         t->abandoned = atomic_load(&m->users) > 1;
         let_go(m);
-        return trp_error_set(err, TRP_ESYSTEM, "cannot start a thread: %s",
+        return trp_error_set(err, TRP_ESYSTEM, "cannot begin to meet: %s",
                              strerror(rc));
     }
     t->meeting = m;

@@ -30,6 +30,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -440,7 +441,7 @@ static int be_stranger(const char *address, const char *what)
 /* ---- the driver of a case ---- */
 
 struct seen {
-    int ups, downs, silent, heard, refused, fatal;
+    int hellos, ups, downs, silent, heard, refused, fatal;
     int up_of[EXECUTORS], down_of[EXECUTORS];
     int32_t pid_of[EXECUTORS], parent_of[EXECUTORS];
     struct trp_last_words last_words;
@@ -514,6 +515,7 @@ static void saw_left_mpi(void *context, const char *text)
 static bool is_expected(void *context, uint32_t executor)
 {
     (void)context;
+    seen.hellos++;
     return executor < EXECUTORS;
 }
 
@@ -1180,6 +1182,30 @@ static void guards_are_not_late(void)
           seen.refused, seen.downs, seen.ups, seen.text);
 }
 
+/* The one that comes then is given up, and the next one comes in. */
+static void a_meeting_without_descriptors(void)
+{
+    enum { FEW = 256 };
+    struct rlimit before, few;
+    int taken[FEW], n = 0;
+    start_executor(0, "plain");
+    CHECK(run_until(&seen.hellos, 1, 20000), "it did not come");
+    getrlimit(RLIMIT_NOFILE, &before);
+    few = before;
+    few.rlim_cur = FEW;
+    setrlimit(RLIMIT_NOFILE, &few);
+    while ((taken[n] = dup(0)) >= 0)
+        n++;
+    CHECK(run_until(&seen.refused, 1, 20000), "it was not given up");
+    CHECK(strstr(seen.text, "Too many open files"), "said: %s", seen.text);
+    while (n > 0)
+        close(taken[--n]);
+    setrlimit(RLIMIT_NOFILE, &before);
+    start_executor(1, "plain");
+    CHECK(run_until(&seen.ups, 1, 20000), "nobody is let in any more: %s", seen.text);
+    check_alive(1);
+}
+
 enum {
     CONNECT = 1,
     WORLD = 2,
@@ -1227,6 +1253,8 @@ static const struct {
     {"a dropped one is not told down",                        ELASTIC,                  false, a_dropped_one_is_not_told_down       },
     {"killed while connecting frees the accept",              CONNECT,                  false,
      killed_while_connecting                                                                                                        },
+    {"without files one is given up, and others come",        CONNECT,                  false,
+     a_meeting_without_descriptors                                                                                                  },
     {"killed at any moment of connecting harms nobody else",  ELASTIC,                  false,
      killed_at_any_moment_of_connecting                                                                                             },
     {"last words are heard behind a frame that was cut off",  SOCKET | UNTAGGED | HERE,
