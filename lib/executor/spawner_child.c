@@ -212,7 +212,7 @@ static void take_kill(struct trp_keeper *k, uint64_t attempt, bool soft)
     if (unqueue(k, attempt, TRP_END_KILLED))
         return;
     for (uint32_t i = 0; i < k->nrunning; i++)
-        if (k->running[i].state == TRP_RUN_LIVE && k->running[i].attempt.n == attempt)
+        if (k->running[i].state != TRP_RUN_FREE && k->running[i].attempt.n == attempt)
             trp_running_kill(k, &k->running[i], TRP_END_KILLED, soft);
 }
 

@@ -71,7 +71,7 @@ void trp_keeper_refuse(struct trp_keeper *k, trp_attempt_id attempt, const char 
 }
 
 /* Are the outputs there of an attempt that ended well? If not, it has failed, as `text`
- * says, or (false) is looked at again. */
+ * says, or was killed meanwhile, or (false) is looked at again. */
 static bool settle_outputs(struct trp_running *r, char *text, size_t size)
 {
     char missing[TRP_ERROR_TEXT / 2];
@@ -81,6 +81,10 @@ static bool settle_outputs(struct trp_running *r, char *text, size_t size)
     trp_outputs_missing(r, missing, sizeof missing);
     if (!*missing)
         return true;
+    if (r->cause == TRP_END_KILLED) {
+        r->end.status = TRP_END_KILLED;
+        return true;
+    }
     if (now - r->drain_ns < r->stage->command.outputs_wait_ns) {
         r->look_ns = r->state == TRP_RUN_LOOKING ? 2 * r->look_ns : 10 * TRP_MS;
         if (r->look_ns > 1000 * TRP_MS)
@@ -274,14 +278,12 @@ void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause
                       bool soft)
 {
     (void)k;
-    if (r->state == TRP_RUN_LOOKING && r->end.status == TRP_END_SUCCESS) {
-        r->end.status = cause;
-        r->look_at_ns = 0;
-    }
-    if (r->state != TRP_RUN_LIVE)
-        return;
     if (r->cause == TRP_END_SUCCESS)
         r->cause = cause;
+    if (r->state == TRP_RUN_LOOKING)
+        r->look_at_ns = 0;
+    if (r->state != TRP_RUN_LIVE)
+        return;
     r->timeout_at_ns = INT64_MAX;
     r->polite = soft && r->by_srun;
     if (r->polite) {

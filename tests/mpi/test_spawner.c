@@ -88,9 +88,9 @@ static void close_world(void)
 
 struct wanted {
     const char *const *argv;
-    const char *const *env, *cwd, *log_dir;
+    const char *const *env, *cwd, *log_dir, *output;
     uint32_t nargv, nenv, stage, stage_attempt;
-    int64_t timeout_ns;
+    int64_t timeout_ns, output_wait_ns;
 };
 
 static void tell_stage(const struct wanted *w)
@@ -109,6 +109,9 @@ static void tell_stage(const struct wanted *w)
         .nresource_env = 4,
         .run = "test-run",
         .run_dir = folder,
+        .outputs = &w->output,
+        .noutputs = w->output != NULL,
+        .outputs_wait_ns = w->output_wait_ns,
     };
     struct trp_buf body = {0}, message = {0};
     trp_command_put(&body, &c);
@@ -951,6 +954,29 @@ static void test_idle(void)
     close_world();
 }
 
+/* One that has ended well, and whose output may only be late. */
+static void test_killed_for_its_output(void)
+{
+    const char *argv[] = {"/bin/sh", "-c", "echo $$ > pid"};
+    open_world(0);
+    tell_stage(&(struct wanted){.argv = argv,
+                                .nargv = 3,
+                                .env = plain_env,
+                                .nenv = G_N_ELEMENTS(plain_env),
+                                .stage = 1,
+                                .cwd = folder,
+                                .output = "late",
+                                .output_wait_ns = 2000000 * (int64_t)LIMIT_MS});
+    trp_attempt_id id = start(1, 0);
+    expect_gone(wait_pid_file("pid"));
+    assert_no_end();
+    trp_spawner_kill(spawner, id, true);
+    struct trp_end e = wait_end();
+    g_assert_cmpuint(e.attempt.n, ==, id.n);
+    g_assert_cmpint(e.status, ==, TRP_END_KILLED);
+    close_world();
+}
+
 /* ---- gangs ----------------------------------------------------------------------- */
 
 static void tell_gang(uint32_t stage, const char *text, int64_t timeout_ms)
@@ -1233,6 +1259,8 @@ int main(int argc, char **argv)
     g_test_add_func("/spawner/folders of logs of many stages are not all kept open",
                     test_many_log_folders);
     g_test_add_func("/spawner/it never wakes while nothing runs", test_idle);
+    g_test_add_func("/spawner/an attempt whose output is waited for can be killed",
+                    test_killed_for_its_output);
     g_test_add_func("/spawner/a gang's ranks have logs, numbers and one status",
                     test_gang);
     g_test_add_func("/spawner/how a gang's rank ended is told, whatever mpirun says",
