@@ -5,6 +5,7 @@
 #include "driver/metrics_http.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,11 +212,16 @@ static int no_socket(const char *where, trp_error *err)
 }
 
 /* A socket that nobody listens on any more is removed; anything else is left. */
-static void remove_old(const char *path)
+static void remove_old(const struct sockaddr_un *a)
 {
     struct stat st;
-    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == geteuid())
-        unlink(path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && lstat(a->sun_path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+        st.st_uid == geteuid() &&
+        connect(fd, (const struct sockaddr *)a, sizeof *a) < 0 && errno == ECONNREFUSED)
+        unlink(a->sun_path);
+    if (fd >= 0)
+        close(fd);
 }
 
 static int listen_at(const char *where, struct sockaddr_storage *a, socklen_t size,
@@ -226,7 +232,7 @@ static int listen_at(const char *where, struct sockaddr_storage *a, socklen_t si
     if (fd < 0)
         return no_socket(where, err);
     if (a->ss_family == AF_UNIX) {
-        remove_old(((struct sockaddr_un *)a)->sun_path);
+        remove_old((struct sockaddr_un *)a);
         fchmod(fd, 0600); /* what it is bound as, before anybody can open it */
     } else {
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

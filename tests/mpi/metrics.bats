@@ -88,8 +88,13 @@ teardown() {
 }
 
 @test "a Unix socket is its user's alone, and goes with the run" {
+    # what a run leaves that was killed
+    perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => "sock", Listen => 1) or die'
     long_run --set metrics.listen=unix:sock
     [ "$(stat -c '%a %F' sock)" = "600 socket" ]
+    echo '{troupe: 1, stages: [{name: s, run: "true"}]}' >q.yaml
+    run -0 troupe run --quiet --run-name b --set metrics.listen=unix:sock q.yaml
+    grep -q 'metrics.listen: unix:sock: Address already in use; the run goes on without' troupe-runs/b/events.jsonl
     [[ "$(http "GET /metrics HTTP/1.1\r\n\r\n")" == "HTTP/1.1 200 "*"troupe_run_info"* ]]
     touch go
     wait_until 60 grep -q succeeded troupe-runs/r/state/run.json
