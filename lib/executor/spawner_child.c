@@ -213,7 +213,7 @@ static void take_kill(struct trp_keeper *k, uint64_t attempt, bool soft)
         return;
     for (uint32_t i = 0; i < k->nrunning; i++)
         if (k->running[i].state != TRP_RUN_FREE && k->running[i].attempt.n == attempt)
-            trp_running_kill(k, &k->running[i], TRP_END_KILLED, soft);
+            trp_running_kill(&k->running[i], TRP_END_KILLED, soft);
 }
 
 static bool take_frame(struct trp_keeper *k, const uint8_t *p, size_t n)

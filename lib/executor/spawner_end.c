@@ -274,10 +274,8 @@ void trp_keeper_reap(struct trp_keeper *k)
             settle_attempt(k, &k->running[i], now);
 }
 
-void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause,
-                      bool soft)
+void trp_running_kill(struct trp_running *r, uint8_t cause, bool soft)
 {
-    (void)k;
     if (r->cause == TRP_END_SUCCESS)
         r->cause = cause;
     if (r->state == TRP_RUN_LOOKING)
@@ -311,16 +309,16 @@ void trp_keeper_timers(struct trp_keeper *k, int64_t now)
     for (uint32_t i = 0; i < k->nrunning; i++) {
         struct trp_running *r = &k->running[i];
         if (r->state == TRP_RUN_LIVE && now >= r->timeout_at_ns)
-            trp_running_kill(k, r, TRP_END_TIMEOUT, false);
+            trp_running_kill(r, TRP_END_TIMEOUT, false);
         if (r->state == TRP_RUN_LIVE && now >= r->begin_at_ns) {
             r->begin_at_ns = INT64_MAX;
             if (!trp_gang_has_begun(k, r))
-                trp_running_kill(k, r, TRP_END_RECALLED, false);
+                trp_running_kill(r, TRP_END_RECALLED, false);
         }
         if (r->state == TRP_RUN_LIVE && now >= r->kill_at_ns) {
             r->kill_at_ns = INT64_MAX;
             if (r->polite)
-                trp_running_kill(k, r, r->cause, false);
+                trp_running_kill(r, r->cause, false);
             else
                 kill(-r->pid, SIGKILL);
         }

@@ -260,8 +260,9 @@ void trp_stage_stream_close(struct trp_command_stage *s);
 
 /* spawner_end.c */
 void trp_keeper_reap(struct trp_keeper *k);
-void trp_running_kill(struct trp_keeper *k, struct trp_running *r, uint8_t cause,
-                      bool soft);
+/* Ends one whose process lives, with `soft` politely first, or whose output is waited for.
+ * `cause`: an enum trp_end_status. */
+void trp_running_kill(struct trp_running *r, uint8_t cause, bool soft);
 void trp_keeper_timers(struct trp_keeper *k, int64_t now);
 int64_t trp_keeper_next_timer(const struct trp_keeper *k);
 /* The parent is gone, or said CLOSE: ends everything and the process. */

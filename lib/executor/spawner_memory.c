@@ -221,7 +221,7 @@ static void kill_largest(struct trp_keeper *k, const int64_t *sums)
             largest = i;
     }
     if (largest < k->nrunning)
-        trp_running_kill(k, &k->running[largest], TRP_END_MEMORY, false);
+        trp_running_kill(&k->running[largest], TRP_END_MEMORY, false);
     else if (sums[largest] > 0)
         kill_parent(k, sums[largest]);
 }
