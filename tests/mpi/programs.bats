@@ -29,6 +29,13 @@ static() { # as root too
     [ "$(awk '$1 == "total" { print $4 }' <<<"$output")" = 1 ]
 }
 
+@test "an executor dies, and the program has SIGCHLD blocked, handled or ignored, or has waited for it" {
+    for what in blocked handled ignored taken; do
+        run -0 timeout 60 troupe run --run-name "$what" --local=2 -- "$programs/children" "$what"
+        [[ "$output" == *"count 2"* ]]
+    done
+}
+
 @test "what a function says of its failure is told once" {
     run -1 troupe run --run-name r -- "$programs/fails" 9
     [[ "$output" == *": task 1, attempt 0: exit status 37: attempt 0 is no good; it is run again"* ]]

@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,15 +97,22 @@ static void on_timer_closed(uv_handle_t *handle)
     trp_local_handle_closed(l);
 }
 
-/* Out of the ledger; freed once its timer is closed. */
+static void on_end_closed(uv_handle_t *handle)
+{
+    struct trp_local_executor *e = handle->data;
+    close(e->end_fd);
+    uv_close((uv_handle_t *)&e->timer, on_timer_closed);
+}
+
+/* Out of the ledger; freed once its handles are closed. */
 void trp_local_executor_forget(struct trp_local_executor *e)
 {
     struct trp_local *l = e->local;
     trp_local_discovery_stop(e);
     HASH_DEL(l->executors, e);
     trp_local_leave(l, &e->ticket.request);
-    if (e->has_timer)
-        uv_close((uv_handle_t *)&e->timer, on_timer_closed);
+    if (e->runs)
+        uv_close((uv_handle_t *)&e->end, on_end_closed);
     else
         free(e);
 }
@@ -172,7 +180,9 @@ static void describe_end(const struct trp_local_executor *e, char *cause, size_t
         signal = e->exit_status - 128;
     const char *name = signal ? sigabbrev_np(signal) : NULL;
     char how[64];
-    if (name)
+    if (e->taken)
+        snprintf(how, sizeof how, "ended, and the program took its exit status");
+    else if (name)
         snprintf(how, sizeof how, "was killed by SIG%s (%d)", name, signal);
     else
         snprintf(how, sizeof how, "ended with exit status %d", e->exit_status);
@@ -326,14 +336,20 @@ static void process_ended(struct trp_local_executor *e, int status)
     uv_timer_start(&e->timer, on_look, 0, 0);
 }
 
-void trp_local_executors_reap(struct trp_local *l)
+/* A pidfd, not SIGCHLD: a C program may block that, handle it, or wait for all children
+ * itself; who has done that took the status. */
+static void on_end(uv_poll_t *end, int status, int events)
 {
-    struct trp_local_executor *e, *next;
-    int status;
-    HASH_ITER(hh, l->executors, e, next) {
-        if (e->state == TRP_LOCAL_RUNS && waitpid(e->pid, &status, WNOHANG) == e->pid)
-            process_ended(e, status);
-    }
+    struct trp_local_executor *e = end->data;
+    int how = 0;
+    (void)status, (void)events;
+    pid_t pid = waitpid(e->pid, &how, WNOHANG);
+    e->taken = pid < 0 && errno == ECHILD;
+    if (pid != e->pid && !e->taken)
+        return;
+    uv_poll_stop(end);
+    if (e->state == TRP_LOCAL_RUNS)
+        process_ended(e, e->taken ? W_EXITCODE(1, 0) : how);
 }
 
 /* It has ended, and is about to be reaped. */
@@ -425,6 +441,19 @@ static void make_cgroup(struct trp_local_executor *e)
         e->cgroup[0] = '\0';
 }
 
+/* Of a process that was started; one whose end could not be seen is none. */
+static int watch_end(struct trp_local_executor *e, trp_error *err)
+{
+    e->end_fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
+    if (e->end_fd >= 0)
+        return 0;
+    int code = trp_error_set(err, TRP_EWAIT, "cannot start executor %u: pidfd_open: %m",
+                             e->id);
+    kill(e->pid, SIGKILL);
+    waitpid(e->pid, NULL, 0);
+    return code;
+}
+
 static int start_process(struct trp_local_executor *e, trp_error *err)
 {
     const struct trp_executor_command *c = &e->local->command;
@@ -446,6 +475,8 @@ static int start_process(struct trp_local_executor *e, trp_error *err)
         code = trp_error_set(err, error == ENOENT ? TRP_ENEVER : TRP_EWAIT,
                              "cannot start executor %u: %s: %s", e->id, argv[0],
                              strerror(error));
+    else
+        code = watch_end(e, err);
     if (log >= 0)
         close(log);
     trp_argv_free(argv);
@@ -470,9 +501,11 @@ void trp_local_executor_serve(struct trp_local_executor *e)
     }
     char what[64];
     e->state = TRP_LOCAL_RUNS;
-    e->timer.data = e;
+    e->timer.data = e->end.data = e;
     uv_timer_init(l->loop, &e->timer);
-    e->has_timer = true;
+    uv_poll_init(l->loop, &e->end, e->end_fd);
+    uv_poll_start(&e->end, UV_READABLE, on_end);
+    e->runs = true;
     l->handles++;
     if (e->by_mpirun)
         uv_timer_start(&e->timer, on_start_late, TRP_MPIRUN_START_MS, 0);

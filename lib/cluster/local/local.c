@@ -48,12 +48,6 @@ void trp_local_handle_closed(struct trp_local *l)
         free_local(l);
 }
 
-static void on_child(uv_signal_t *children, int signal)
-{
-    (void)signal;
-    trp_local_executors_reap(children->data);
-}
-
 void trp_local_own_closed(uv_handle_t *handle)
 {
     trp_local_handle_closed(handle->data);
@@ -74,6 +68,8 @@ static void on_pump(uv_timer_t *timer)
             trp_gangs_serve(l->gangs, ((struct trp_local_gang *)t)->attempt);
         else
             trp_local_executor_serve((struct trp_local_executor *)t);
+        /* libuv watches a new descriptor from its next turn on */
+        uv_timer_start(timer, on_pump, 1, 0);
     }
 }
 
@@ -216,7 +212,6 @@ static void local_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     uint64_t begin_ms = uv_hrtime() / 1000000;
     l->closed = true;
     uv_close((uv_handle_t *)&l->pump, trp_local_own_closed);
-    uv_close((uv_handle_t *)&l->children, trp_local_own_closed);
     trp_local_share_close(l);
     struct trp_local_executor *e, *next;
     HASH_ITER(hh, l->executors, e, next) {
@@ -287,14 +282,12 @@ static int make_runnable(struct trp_local *l, uv_loop_t *loop,
     int code = trp_local_gangs_open(l, err);
     if (code < 0)
         return code;
-    l->pump.data = l->children.data = l;
+    l->pump.data = l;
     uv_timer_init(loop, &l->pump);
-    uv_signal_init(loop, &l->children);
-    l->handles += 2;
+    l->handles++;
     if (l->shares)
         trp_local_share_open(l);
     l->runs_things = true;
-    uv_signal_start(&l->children, on_child, SIGCHLD);
     return 0;
 }
 
