@@ -46,6 +46,7 @@ struct run {
     struct trp_cluster_where where;
     struct trp_run_spec *earlier; /* of the resumed run */
     trp_run_folder *folder;
+    char *called_in;  /* where this call was made */
     char *cwd;        /* where relative paths begin */
     char *runs;       /* the folder of runs */
     char *stored;     /* path of the stored pipeline */
@@ -187,6 +188,7 @@ static int enter_cwd(struct run *r, trp_error *err)
 {
     if (!r->earlier || strcmp(r->earlier->cwd, r->cwd) == 0)
         return 0;
+    trp_run_read_in(r->called_in);
     free(r->cwd);
     r->cwd = strdup(r->earlier->cwd);
     if (!r->cwd)
@@ -270,6 +272,9 @@ static int prepare(struct run *r, trp_error *err)
     r->cwd = getcwd(NULL, 0);
     if (!r->cwd)
         return trp_error_set(err, TRP_ESYSTEM, "no working folder: %m");
+    r->called_in = strdup(r->cwd);
+    if (!r->called_in)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
     int code = trp_runs_dir(c->runs, &r->runs, err);
     if (code == 0)
         code = trp_requeue_settle(c, r->runs, &r->again, err);
@@ -482,6 +487,7 @@ static int supervise(struct run *r, const char *app_name, char **app)
                                 .folder = r->folder,
                                 .where = &r->where,
                                 .earlier_runs = earlier_runs(r),
+                                .called_in = r->called_in,
                                 .cwd = r->cwd,
                                 .site = r->site ? r->site : "",
                                 .app_name = app_name,
@@ -534,6 +540,7 @@ static void free_run(struct run *r)
     for (uint32_t i = 0; i < r->nkept; i++)
         free(r->kept[i]);
     free(r->kept);
+    free(r->called_in);
     free(r->cwd);
     free(r->runs);
     free(r->stored);

@@ -110,8 +110,8 @@ static int fill_spec(const struct trp_run_make *m, struct trp_run_spec *s)
     s->as_it_was = c->settings.stored;
     bool good =
         copy(&s->run_name, m->folder->name) && copy(&s->run_dir, m->folder->path) &&
-        copy(&s->cwd, m->cwd) && copy(&s->app_name, m->app_name) &&
-        copy(&s->pipeline, p ? p->file : NULL) &&
+        copy(&s->called_in, m->called_in) && copy(&s->cwd, m->cwd) &&
+        copy(&s->app_name, m->app_name) && copy(&s->pipeline, p ? p->file : NULL) &&
         copy(&s->pipeline_copy, p ? stored : NULL) && copy(&s->site, m->site) &&
         copy(&s->ompi_server,
              *m->supervisor->ompi_server ? m->supervisor->ompi_server : NULL) &&

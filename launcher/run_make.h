@@ -18,6 +18,7 @@ struct trp_run_make {
     const trp_run_folder *folder;
     const struct trp_cluster_where *where;
     uint32_t earlier_runs; /* in this folder */
+    const char *called_in; /* where this call was made, absolute */
     const char *cwd;       /* where the run's relative paths begin */
     const char *site;      /* absolute, "" for none */
     const char *app_name;  /* pipeline's name, or the program's */

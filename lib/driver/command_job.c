@@ -26,6 +26,7 @@
 #include "driver/file_sums.h"
 #include "driver/foreach.h"
 #include "driver/leftovers.h"
+#include "events/run_folder.h"
 #include "events/task_logs.h"
 #include "os/held.h"
 #include "os/strings.h"
@@ -402,14 +403,6 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
 
 /* ---- a stage ends ---- */
 
-/* The run folder as messages name it: as seen from where `troupe run` was called. */
-static const char *shown_run_dir(const trp_command_job *j)
-{
-    size_t n = strlen(j->c.cwd);
-    bool below = strncmp(j->c.run_dir, j->c.cwd, n) == 0 && j->c.run_dir[n] == '/';
-    return below ? j->c.run_dir + n + 1 : j->c.run_dir;
-}
-
 /* The last one that failed and does not run again. */
 static struct trp_failed_attempt failed_attempt(const trp_command_job *j,
                                                 uint32_t stage)
@@ -711,7 +704,7 @@ int trp_command_job_new(const struct trp_command_job_config *config,
     if (!j)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
     j->c = *config;
-    j->end.shown = shown_run_dir(j);
+    j->end.shown = trp_run_shown(j->c.run_dir);
     uint32_t logged = trp_done_log_attempts(config->log);
     j->work = (struct trp_work){
         .context = j,

@@ -32,6 +32,7 @@
 #include "driver/pipeline_settings.h"
 #include "driver/resume.h"
 #include "driver/run_spec.h"
+#include "events/run_folder.h"
 #include "os/clock.h"
 #include "os/strings.h"
 
@@ -308,6 +309,8 @@ int trp_pipeline_driver_main(const char *run_dir)
     int status, r = trp_driver_hold(run_dir, &err);
     if (r == 0)
         r = trp_run_spec_load(run_dir, &run.spec, &err);
+    if (r == 0 && run.spec->called_in)
+        trp_run_read_in(run.spec->called_in);
     if (r == 0)
         r = prepare(&run, &err);
     status = r < 0 ? refuse(run.spec, &err) : drive(&run);

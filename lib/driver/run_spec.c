@@ -45,6 +45,7 @@ static const struct field {
     }
     FIELD(run_name, TEXT),
     FIELD(run_dir, TEXT),
+    FIELD(called_in, OPTIONAL_TEXT),
     FIELD(cwd, TEXT),
     FIELD(app_name, TEXT),
     FIELD(pipeline, OPTIONAL_TEXT),

@@ -23,7 +23,8 @@ struct trp_option_setting {
 struct trp_run_spec {
     char *run_name;      /* the run folder's name */
     char *run_dir;       /* absolute */
-    char *cwd;           /* where troupe run was called, absolute */
+    char *called_in;     /* where this troupe run was called, absolute … */
+    char *cwd;           /* … and the run's first one, where relative paths begin */
     char *app_name;      /* pipeline's name, or the program's */
     char *pipeline;      /* as given on the command line; NULL: a program */
     char *pipeline_copy; /* RUN/state/pipeline.yaml; NULL: a program */

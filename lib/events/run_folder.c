@@ -213,15 +213,22 @@ int trp_runs_dir(const char *given, char **ret, trp_error *err)
     return trp_error_set(err, TRP_ELIMIT, "the path of %.80s is too long", dir);
 }
 
+static const char *reader = ".";
+
+void trp_run_read_in(const char *folder)
+{
+    reader = folder;
+}
+
 /* Of an absolute path the first `n` bytes. */
-static bool is_working_folder(const char *path, size_t n)
+static bool is_of_reader(const char *path, size_t n)
 {
     struct stat here, there;
     char folder[PATH_MAX];
     if (n >= sizeof folder)
         return false;
     snprintf(folder, sizeof folder, "%.*s", (int)n, path);
-    return stat(".", &here) == 0 && stat(*folder ? folder : "/", &there) == 0 &&
+    return stat(reader, &here) == 0 && stat(*folder ? folder : "/", &there) == 0 &&
            here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
@@ -232,7 +239,7 @@ const char *trp_run_shown(const char *run_dir)
     const char *runs = name - n;
     bool usual = name && (size_t)(name - run_dir) > n && runs[-1] == '/' &&
                  strncmp(runs, TRP_RUNS, n) == 0 &&
-                 is_working_folder(run_dir, (size_t)(runs - 1 - run_dir));
+                 is_of_reader(run_dir, (size_t)(runs - 1 - run_dir));
     return usual ? runs : run_dir;
 }
 

@@ -409,6 +409,22 @@ Y
     [ "$(troupe logs c s)" = $'==> s/0.0.out <==\n0\n\n==> s/1.0.out <==\n1' ]
 }
 
+@test "a run that is resumed from elsewhere is named so that it can be pasted there" {
+    mkdir there here
+    echo '{troupe: 1, stages: [{name: s, retries: {max_failures: 1}, run: "echo no >&2; false"}]}' >there/p.yaml
+    cd there
+    run -1 troupe run --local=1 --run-name r p.yaml
+    [[ "$output" == *"; see troupe-runs/r/logs/s/0.0.err: no"* ]]
+    cd ../here
+    run -1 troupe run --local=1 --resume ../there/troupe-runs/r
+    [[ "$output" == *"; see $(dirname "$PWD")/there/troupe-runs/r/logs/s/0.s1.0.err: no"* ]]
+    [[ "$output" == *"logs: $(dirname "$PWD")/there/troupe-runs/r/logs"* ]]
+    [[ "$output" != *" troupe-runs/r"* ]]
+    cd ../there # and as before from where it was called first
+    run -1 troupe run --local=1 --resume r
+    [[ "$output" == *"; see troupe-runs/r/logs/s/0."*": no"* ]]
+}
+
 @test "resume runs only what is not done; force and until say otherwise" {
     cat >p.yaml <<'Y'
 troupe: 1

@@ -7,6 +7,7 @@
 
 #include "driver/command_job.h"
 #include "driver_files.h"
+#include "events/run_folder.h"
 
 struct run {
     char *dir; /* paths begin here; the run folder is DIR/troupe-runs/r */
@@ -42,6 +43,7 @@ static inline int run_open(struct run *r, const char *yaml, bool resume, trp_err
                     ==, 0);
     r->run_dir = g_build_filename(r->dir, "troupe-runs", "r", NULL);
     files_put(r->run_dir, "state/x", "");
+    trp_run_read_in(r->dir);
     g_assert_cmpint(trp_done_log_open(r->run_dir, resume, &r->log, err), ==, 0);
     struct trp_resume_request q = {
         .pipeline = r->p,
@@ -92,6 +94,7 @@ static inline void run_close(struct run *r)
     trp_options_free(r->o);
     trp_pipeline_free(r->p);
     g_free(r->ids);
+    trp_run_read_in(".");
     g_free(r->run_dir);
     r->job = NULL;
     r->choice = NULL;
