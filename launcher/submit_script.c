@@ -106,13 +106,23 @@ static long seconds_of(const char *text)
                     : v[0] * 3600 + v[1] * 60 + v[2];
 }
 
+/* Of the job; 0 or less: without end, or not known. Slurm's variable wins over what a
+ * script says, and the command line over both; that of a job of several components has
+ * its options in the script alone. */
+static long time_limit(const struct trp_submit_script *s)
+{
+    const char *call = trp_submit_sbatch(s->call, "time");
+    const char *variable = getenv("SBATCH_TIMELIMIT");
+    if (variable && (!call || given(s, ":")))
+        return seconds_of(variable);
+    return call ? seconds_of(call) : (long)(s->site->driver.time_ns / 1000000000);
+}
+
 /* Slurm looks every half minute and announces up to a minute early: to a short job that
  * would be at its begin. Troupe knows the end of its job anyway. */
 static void print_signal(const struct trp_submit_script *s, FILE *out)
 {
-    const char *time = trp_submit_sbatch(s->call, "time");
-    long seconds =
-        time ? seconds_of(time) : (long)(s->site->driver.time_ns / 1000000000);
+    long seconds = time_limit(s);
     char text[32];
     snprintf(text, sizeof text, "B:USR1@%d", WARN_SECONDS);
     if (seconds <= 0 || seconds >= WARN_FROM_SECONDS)

@@ -104,6 +104,21 @@ none() {
     done
 }
 
+@test "a job that is short by SBATCH_TIMELIMIT gets no signal either" {
+    one_stage
+    site <<<'{site: 1, driver: {time: 90m}}'
+    SBATCH_TIMELIMIT=1 run -0 troupe submit --print p.yaml
+    none signal
+    SBATCH_TIMELIMIT=1 run -0 troupe submit --print --site site.yaml p.yaml
+    none signal
+    SBATCH_TIMELIMIT=1 run -0 troupe submit --print --time 60 p.yaml # which wins
+    has '#SBATCH --signal=B:USR1@120'
+    SBATCH_TIMELIMIT=1 run -0 troupe submit --print --time 60 : -N1 p.yaml # there it does not
+    none signal
+    SBATCH_TIMELIMIT=60 run -0 troupe submit --print --time 1 p.yaml
+    none signal
+}
+
 @test "components of a heterogeneous job stand apart" {
     one_stage
     run -0 troupe submit --print -N1 : -N2 --gpus=4 p.yaml
