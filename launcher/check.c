@@ -144,6 +144,9 @@ static void collect_host(struct trp_slurm_facts *f, struct host_texts *t)
     trp_mpis_srun(t->mpi_types, sizeof t->mpi_types);
     f->mpis = t->mpis;
     f->mpi_types = t->mpi_types;
+    char *scontrol = NULL;
+    f->no_scontrol = trp_program_find("scontrol", &scontrol, NULL) < 0;
+    free(scontrol);
     f->munge = trp_munge_works(&t->munge) < 0 ? t->munge.text : "";
 }
 

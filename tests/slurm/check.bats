@@ -94,6 +94,11 @@ says() {
     [ "$(cat counts)" = "$TROUPE_CLUSTER /etc/slurm/troupe/site.yaml 0 0 17 0" ]
 }
 
+@test "where scontrol is not in PATH that is told, not to set up a topology that is there" {
+    run -0 as alice head env PATH=/nowhere TROUPE_SITE=/etc/slurm/troupe/site.yaml "$TROUPE" check
+    [[ "$output" == *"warning: topology: there is no scontrol in PATH, which tells of racks: all nodes count as equally near; put Slurm's commands into PATH, also where troupe run is called, or write racks: in the site file"* ]]
+}
+
 @test "what a site file names and the cluster lacks is told with its place" {
     cat >site.yaml <<'END'
 site: 1

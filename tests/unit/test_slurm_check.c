@@ -556,6 +556,11 @@ static void test_topology(void)
             ": no racks are known (TopologyPlugin=topology/none): all nodes "
             "count as equally near; write TopologyPlugin=topology/tree and "
             "topology.conf, or racks: in the site file");
+    facts.no_scontrol = true;
+    WARNING("topology",
+            ": there is no scontrol in PATH, which tells of racks: all nodes count "
+            "as equally near; put Slurm's commands into PATH, also where troupe run "
+            "is called, or write racks: in the site file");
     site_text = "site: 1\nracks: {pattern: \"r([0-9]+)n.*\"}\n";
     check();
     g_assert_cmpuint(found.warnings, ==, 0);

@@ -350,7 +350,13 @@ static void check_topology(struct trp_slurm_checking *c)
     const trp_site *s = c->site;
     bool own = s->racks == TRP_SITE_RACKS_FILE || s->racks == TRP_SITE_RACKS_PATTERN;
     trp_slurm_about(c, "topology");
-    if (!own && c->f->racks == 0)
+    if (!own && c->f->racks == 0 && c->f->no_scontrol)
+        trp_slurm_tell(c, TRP_SLURM_WARNING, "",
+                       "put Slurm's commands into PATH, also where troupe run is "
+                       "called, or write racks: in the site file",
+                       "there is no scontrol in PATH, which tells of racks: all nodes "
+                       "count as equally near");
+    else if (!own && c->f->racks == 0)
         trp_slurm_tell(
             c, TRP_SLURM_WARNING, "",
             "write TopologyPlugin=topology/tree and topology.conf, or racks: "

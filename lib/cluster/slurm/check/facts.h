@@ -71,6 +71,7 @@ struct trp_slurm_facts {
     bool filter_is_ours;          /* it speaks of Troupe */
     const char *scratch_in; /* the folder above the site's scratch: that others than
                              * root can write in; NULL: there is none here */
+    bool no_scontrol;       /* in PATH, which tells of racks */
     const char *munge;      /* "": it answers; else why not; NULL: not asked */
     const char *mpis;       /* "Open MPI 4.1.4, MPICH 4.0.2"; "": none */
     const char *mpi_types;  /* what srun --mpi= can be, "none pmix"; "": not known */
@@ -79,7 +80,7 @@ struct trp_slurm_facts {
 /* Fills what Slurm tells. TRP_ESYSTEM: it does not answer. */
 int trp_slurm_facts_ask(trp_slurm_helper *h, struct trp_slurm_facts *ret,
                         trp_error *err);
-/* Fills what is of this host, but `munge`, the two of MPI and `scratch_in`. `conf` is
+/* Fills what is of this host, but `no_scontrol`, `munge`, the two of MPI and `scratch_in`. `conf` is
  * the slurm.conf that commands here use, NULL: the one that slurmctld names.
  * TRP_ENOMEM. */
 int trp_slurm_facts_look(struct trp_slurm_facts *f, const char *conf, trp_error *err);
