@@ -362,47 +362,6 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
     trp_outputs_free(&inputs);
 }
 
-/* The words of what failed, which the engine does not know. */
-static void platform_failed(trp_command_job *j, uint32_t stage, bool never,
-                            const struct trp_end *end)
-{
-    const struct trp_pipeline_stage *s = stage_of(j, stage);
-    struct running *r = &j->running[stage];
-    struct trp_mark mark = never && s->profile_mark.line ? s->profile_mark : s->mark;
-    if (!r->refused && end && end->extra_size &&
-        asprintf(&r->refused, "%s:%u:%u: stage %s: %.*s",
-                 trp_mark_file(j->c.pipeline->file, mark), mark.line, mark.column,
-                 s->name, (int)end->extra_size, (const char *)end->extra) < 0)
-        r->refused = NULL;
-}
-
-static void task_ended(void *context, uint32_t stage, const struct trp_action *verdict,
-                       const struct trp_end *end)
-{
-    trp_command_job *j = context;
-    struct running *r = &j->running[stage];
-    char reason[TRP_ERROR_TEXT];
-    r->late = r->ended;
-    if (verdict->task_end.status == TRP_END_SUCCESS) {
-        task_succeeded(j, stage, verdict->task_end.task);
-    } else if (r->ended) {
-        return;
-    } else if (verdict->task_end.status == TRP_END_PLATFORM ||
-               verdict->task_end.status == TRP_END_NEVER) {
-        platform_failed(j, stage, verdict->task_end.status == TRP_END_NEVER, end);
-    } else if (verdict->task_end.counted && !verdict->task_end.retried) {
-        trp_end_reason(verdict, end, stage_of(j, stage)->timeout_ns, reason,
-                       sizeof reason);
-        free(r->reason);
-        r->reason = strdup(reason);
-        r->task = verdict->task_end.task;
-        r->number = verdict->task_end.number;
-        r->failures = verdict->task_end.failures;
-    }
-}
-
-/* ---- a stage ends ---- */
-
 /* The last one that failed and does not run again. */
 static struct trp_failed_attempt failed_attempt(const trp_command_job *j,
                                                 uint32_t stage)
@@ -418,6 +377,58 @@ static struct trp_failed_attempt failed_attempt(const trp_command_job *j,
         .number = r->number,
     };
 }
+
+/* The words of what failed, which the engine does not know; of a gang that was not
+ * started also where those of its launcher are. */
+static void platform_failed(trp_command_job *j, uint32_t stage,
+                            const struct trp_action *verdict, const struct trp_end *end)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct running *r = &j->running[stage];
+    bool never = verdict->task_end.status == TRP_END_NEVER;
+    struct trp_mark mark = never && s->profile_mark.line ? s->profile_mark : s->mark;
+    if (r->refused || !end || !end->extra_size)
+        return;
+    r->task = verdict->task_end.task;
+    r->number = verdict->task_end.number;
+    struct trp_failed_attempt attempt = failed_attempt(j, stage);
+    attempt.no_rank = true;
+    char *log = never ? NULL : trp_failed_log(&attempt);
+    if (asprintf(&r->refused, "%s:%u:%u: stage %s: %.*s%s%s%s",
+                 trp_mark_file(j->c.pipeline->file, mark), mark.line, mark.column,
+                 s->name, (int)end->extra_size, (const char *)end->extra,
+                 log ? "; see " : "", log ? j->end.shown : "",
+                 log ? log + strlen(j->c.run_dir) : "") < 0)
+        r->refused = NULL;
+    free(log);
+}
+
+static void task_ended(void *context, uint32_t stage, const struct trp_action *verdict,
+                       const struct trp_end *end)
+{
+    trp_command_job *j = context;
+    struct running *r = &j->running[stage];
+    char reason[TRP_ERROR_TEXT];
+    r->late = r->ended;
+    if (verdict->task_end.status == TRP_END_SUCCESS) {
+        task_succeeded(j, stage, verdict->task_end.task);
+    } else if (r->ended) {
+        return;
+    } else if (verdict->task_end.status == TRP_END_PLATFORM ||
+               verdict->task_end.status == TRP_END_NEVER) {
+        platform_failed(j, stage, verdict, end);
+    } else if (verdict->task_end.counted && !verdict->task_end.retried) {
+        trp_end_reason(verdict, end, stage_of(j, stage)->timeout_ns, reason,
+                       sizeof reason);
+        free(r->reason);
+        r->reason = strdup(reason);
+        r->task = verdict->task_end.task;
+        r->number = verdict->task_end.number;
+        r->failures = verdict->task_end.failures;
+    }
+}
+
+/* ---- a stage ends ---- */
 
 /* "; item s4.fq"; "" for none. What is no text is a dot. */
 static const char *item_text(const struct trp_event_given_up *t, char *buf, size_t size)

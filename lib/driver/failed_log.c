@@ -5,11 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/ids.h"
 #include "events/run_folder.h"
 #include "events/task_logs.h"
 #include "os/log_tail.h"
+
+/* An empty log is about to be removed. */
+static bool has_text(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_size > 0;
+}
 
 /* Its last line goes to `line`: "" when that is blank. */
 static char *find_log(const struct trp_failed_attempt *a, char *line, size_t size)
@@ -22,17 +30,18 @@ static char *find_log(const struct trp_failed_attempt *a, char *line, size_t siz
     for (int i = 0; i < 2 && !path; i++) {
         glob_t found;
         if (asprintf(&pattern, "%s/logs/%s/%u.%s%u%s.%s", a->run_dir, a->stage->name,
-                     a->task, attempt, a->number, a->stage->spec.ranks ? ".*" : "",
-                     suffix[i]) < 0)
+                     a->task, attempt, a->number,
+                     a->stage->spec.ranks && !a->no_rank ? ".*" : "", suffix[i]) < 0)
             return NULL;
         if (glob(pattern, 0, NULL, &found) == 0) {
-            path = pattern;
+            if (!a->no_rank || has_text(found.gl_pathv[0]))
+                path = pattern;
             if (!trp_log_last_line(found.gl_pathv[0], line, size))
                 line[0] = '\0';
             globfree(&found);
-        } else {
-            free(pattern);
         }
+        if (!path)
+            free(pattern);
     }
     return path;
 }

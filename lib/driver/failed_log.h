@@ -4,6 +4,8 @@
 #ifndef TRP_DRIVER_FAILED_LOG_H
 #define TRP_DRIVER_FAILED_LOG_H
 
+#include <stdbool.h>
+
 #include "conf/pipeline.h"
 
 /* An attempt of a task, and where its run is; all borrowed. */
@@ -12,6 +14,7 @@ struct trp_failed_attempt {
     const char *shown; /* the run's folder, as messages name it */
     const struct trp_pipeline_stage *stage;
     uint32_t task, stage_attempt, number;
+    bool no_rank; /* of a gang: what started it has printed, and no rank ran */
 };
 
 /* The path of its log, malloc'ed: what it wrote to stderr, or else to stdout. NULL when

@@ -134,6 +134,24 @@ Y
     [[ "$output" == *"there is no mpirun in PATH"* ]]
 }
 
+# mpirun_that COMMANDS: bin/mpirun, which answers --version, and otherwise does that.
+mpirun_that() {
+    mkdir -p bin
+    printf '#!/bin/sh\n[ "$1" = --version ] && exec %s --version\n%s\n' "$(command -v mpirun)" "$1" >bin/mpirun
+    chmod +x bin/mpirun
+}
+
+@test "an mpirun that starts no rank of a gang: where it says why is told" {
+    echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, argv: [hostname]}]}' >p.yaml
+    mpirun_that 'echo "no luck" >&2; exit 255'
+    PATH=$PWD/bin:$PATH run -4 troupe run --local=2 --set comm.transport=socket --run-name r p.yaml
+    [[ "$output" == *"mpirun ended with exit status 255 before any rank was started; see troupe-runs/r/logs/g/0.0.err"* ]]
+    [ "$(cat troupe-runs/r/logs/g/0.0.err)" = "no luck" ]
+    mpirun_that 'exit 3' # it says nothing: there is no log
+    PATH=$PWD/bin:$PATH run -4 troupe run --local=2 --set comm.transport=socket p.yaml
+    grep -q "mpirun ended with exit status 3 before any rank was started$" <<<"$output"
+}
+
 @test "a program of no MPI is a static run under the mpirun of either" {
     both
     printf 'a b a\nc a\n' >text
