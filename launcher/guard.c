@@ -42,6 +42,7 @@
 #include "os/processes.h"
 #include "os/title.h"
 #include "os/tree.h"
+#include "programs.h"
 
 enum {
     SERVER_MS = 10000, /* for ompi-server to write its URI */
@@ -246,6 +247,18 @@ static bool is_held_up(const struct guard *g, bool *again)
     return held_up;
 }
 
+static void report_hanging(struct guard *g)
+{
+    char text[512], *mpirun = NULL;
+    trp_program_find("mpirun", &mpirun, NULL);
+    snprintf(text, sizeof text,
+             "%.200s hangs, and nothing runs below it; see state/driver.err; "
+             "--set comm.transport=socket does without it",
+             mpirun ? mpirun : "mpirun");
+    free(mpirun);
+    report(g, TRP_GUARD_FAILED, 0, text);
+}
+
 static void watch_driver(struct guard *g)
 {
     int64_t look = trp_clock_ms() + ALONE_MS;
@@ -264,8 +277,7 @@ static void watch_driver(struct guard *g)
             continue;
         look = trp_clock_ms() + ALONE_MS;
         if (is_held_up(g, &alone)) {
-            report(g, TRP_GUARD_FAILED, 0,
-                   "mpirun hangs, and nothing runs below it; see state/driver.err");
+            report_hanging(g);
             return;
         }
     }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "os/held.h"
+#include "programs.h"
 
 enum { CANCELLED = 130, WRONG_CALL = 2 };
 
@@ -75,6 +76,23 @@ static int early_end(const struct trp_watch *w, const char *how)
                : TRP_WATCH_PLATFORM;
 }
 
+/* The driver never came. Over MPI it was for an mpirun to start it. */
+static void tell_absent(const struct trp_watch *w, const char *how)
+{
+    char *mpirun = NULL, late[48];
+    snprintf(late, sizeof late, "not within %d s", TRP_WATCH_COME_UP_MS / 1000);
+    if (*w->supervisor->ompi_server && trp_program_find("mpirun", &mpirun, NULL) == 0)
+        fprintf(stderr,
+                "troupe: %s did not bring up the driver (%s); its output is in "
+                "%s/state/driver.err; --set comm.transport=socket does without it\n",
+                mpirun, w->driver_ended ? how : late, w->folder->shown);
+    else
+        fprintf(stderr,
+                "troupe: the driver did not come up (%s); see %s/state/driver.err\n",
+                w->driver_ended ? how : late, w->folder->shown);
+    free(mpirun);
+}
+
 int trp_watch_status(const struct trp_watch *w)
 {
     char how[64] = "it did not end in time";
@@ -90,11 +108,8 @@ int trp_watch_status(const struct trp_watch *w)
     }
     if (w->what->is_program && !w->connected && w->driver_ended)
         return early_end(w, how);
-    if (!w->connected && !w->driver_ended)
-        fprintf(stderr,
-                "troupe: the driver did not come up within %d s; see "
-                "%s/state/driver.err\n",
-                TRP_WATCH_COME_UP_MS / 1000, w->folder->shown);
+    if (!w->connected)
+        tell_absent(w, how);
     else
         fprintf(stderr,
                 "troupe: the driver died (%s); events and logs are in %s, its last "

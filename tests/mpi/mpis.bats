@@ -152,6 +152,21 @@ mpirun_that() {
     grep -q "mpirun ended with exit status 3 before any rank was started$" <<<"$output"
 }
 
+@test "an mpirun that answers and does not start the driver is named, with what does without it" {
+    over_mpi
+    echo '{troupe: 1, stages: [{name: s, run: "true"}]}' >p.yaml
+    mpirun_that 'echo "no luck" >&2; exit 7'
+    PATH=$PWD/bin:$PATH run -4 troupe run --set comm.transport=mpi --run-name r p.yaml
+    [ "$output" = "troupe: $PWD/bin/mpirun did not bring up the driver (exit status 7); its output is in troupe-runs/r/state/driver.err; --set comm.transport=socket does without it" ]
+    [ "$(cat troupe-runs/r/state/driver.err)" = "no luck" ]
+    mpirun_that 'case "$*" in */hangs*) exec sleep 100;; *) sleep 100; exit 1;; esac'
+    PATH=$PWD/bin:$PATH troupe run --set comm.transport=mpi --run-name late p.yaml 2>late &
+    PATH=$PWD/bin:$PATH run -4 troupe run --set comm.transport=mpi --run-name hangs p.yaml
+    wait $! || [ $? = 4 ] # it has somebody below it
+    grep -q "^troupe: $PWD/bin/mpirun did not bring up the driver (not within 60 s); its output is in troupe-runs/late/state/driver.err; " late
+    [[ "$output" == *"$PWD/bin/mpirun hangs, and nothing runs below it; see state/driver.err; --set comm.transport=socket does without it"* ]]
+}
+
 @test "a program of no MPI is a static run under the mpirun of either" {
     both
     printf 'a b a\nc a\n' >text
