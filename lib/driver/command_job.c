@@ -44,8 +44,9 @@ struct running {
     const char **to_make; /* those that each task has to make, of the stage's … */
     uint32_t nto_make;
     bool ended;
-    bool late;     /* a task ended after it */
-    char *refused; /* why its tasks could not be told */
+    bool late;      /* a task ended after it */
+    bool unmatched; /* of a pattern of its inputs it was told that nothing matches */
+    char *refused;  /* why its tasks could not be told */
     /* The last task that failed and does not run again, for its line. */
     uint32_t task, number, failures;
     char *reason;
@@ -339,6 +340,25 @@ static void find_outputs(const trp_command_job *j, uint32_t stage, uint32_t task
     }
 }
 
+/* Of each stage once. */
+static void tell_unmatched(trp_command_job *j, uint32_t stage, uint32_t task,
+                           const char *pattern)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    char line[1024];
+    if (!pattern || j->running[stage].unmatched)
+        return;
+    j->running[stage].unmatched = true;
+    snprintf(
+        line, sizeof line,
+        "%s:%u:%u: warning: stage %s: inputs: no file matches %.300s when task %u has "
+        "ended, so --resume does not see a change of what it reads",
+        trp_mark_file(j->c.pipeline->file, s->mark), s->mark.line, s->mark.column,
+        s->name, pattern, task);
+    if (j->c.say)
+        j->c.say(j->c.say_context, line);
+}
+
 static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
 {
     struct running *r = &j->running[stage];
@@ -346,12 +366,15 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct trp_outputs outputs = {0}, inputs = {0};
     struct trp_print read = {0, 0};
+    char *unmatched;
     if (r->has_own_outputs)
         find_outputs(j, stage, task, &outputs);
     values_of_task(r, task, &v);
     struct trp_print id = trp_task_id(s->name, &v);
-    if (trp_task_inputs(s, j->c.cwd, &v, &inputs))
+    if (trp_task_inputs(s, j->c.cwd, &v, &inputs, &unmatched))
         read = trp_inputs_print(&inputs);
+    tell_unmatched(j, stage, task, unmatched);
+    free(unmatched);
     trp_done_log_task(
         j->c.log, s->name, task, id,
         trp_task_print(&j->c.choice[j->specs.of[stage]], task, r->items.ntasks), read,

@@ -170,17 +170,24 @@ static int print_stage(struct chooser *c, uint32_t i)
 }
 
 bool trp_task_inputs(const struct trp_pipeline_stage *s, const char *cwd,
-                     const struct trp_task_values *v, struct trp_outputs *ret)
+                     const struct trp_task_values *v, struct trp_outputs *ret,
+                     char **ret_unmatched)
 {
     bool item = !s->ninputs && s->foreach == TRP_FOREACH_FILES && v->item;
+    if (ret_unmatched)
+        *ret_unmatched = NULL;
     if (item)
         trp_outputs_add(ret, cwd, v->item, true);
     for (uint32_t i = 0; i < s->ninputs; i++) {
         bool none;
         char *pattern = trp_output_expand(s->inputs[i], v, &none);
+        size_t before = ret->n;
         if (pattern)
             trp_outputs_match(ret, cwd, pattern, true, NULL);
-        free(pattern);
+        if (ret_unmatched && !*ret_unmatched && ret->n == before)
+            *ret_unmatched = pattern;
+        else
+            free(pattern);
     }
     return item || s->ninputs;
 }
@@ -428,7 +435,7 @@ static bool inputs_changed(const struct chooser *c, const struct trp_pipeline_st
     bool contents = c->q->contents && (r->inputs_sums.high || r->inputs_sums.low);
     if (!was.high && !was.low)
         return false;
-    trp_task_inputs(s, c->q->cwd, v, &files);
+    trp_task_inputs(s, c->q->cwd, v, &files, NULL);
     for (uint32_t i = 0; contents && i < files.n; i++)
         trp_output_sum(&files.v[i], c->q->cwd, true, false, NULL);
     is = contents ? trp_file_sums_of(&files) : trp_inputs_print(&files);

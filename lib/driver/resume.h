@@ -70,9 +70,11 @@ bool trp_stage_choice_text(const trp_pipeline *p, const struct trp_stage_choice 
 void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n);
 
 /* Appends the files that a task reads, as they are now; false: it names none. What cannot
- * be looked at is left out. */
+ * be looked at is left out. *ret_unmatched is the first pattern that nothing matches,
+ * malloc'ed, or NULL; `ret_unmatched` may be NULL. */
 bool trp_task_inputs(const struct trp_pipeline_stage *s, const char *cwd,
-                     const struct trp_task_values *v, struct trp_outputs *ret);
+                     const struct trp_task_values *v, struct trp_outputs *ret,
+                     char **ret_unmatched);
 /* Of their names, sizes and times; never 0. */
 struct trp_print trp_inputs_print(const struct trp_outputs *files);
 

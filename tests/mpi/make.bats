@@ -257,6 +257,19 @@ Y
     [[ "$output" == *"resume.check"*"contents|time"* ]]
 }
 
+@test "inputs that nothing matches are told, once a stage" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: a, tasks: 3, inputs: [ref.fa, "prats/*", "also/not"], run: 'true'}
+  - {name: b, inputs: [ref.fa], run: 'true'}
+Y
+    touch ref.fa
+    run -0 troupe run --local=1 p.yaml
+    [ "$(grep -c warning <<<"$output")" = 1 ]
+    [[ "$output" == *"p.yaml:3:12: warning: stage a: inputs: no file matches prats/* when task 0 has ended, so --resume does not see a change of what it reads"* ]]
+}
+
 @test "a driver that looks at what was done for more than a minute is waited for" {
     local done=troupe-runs/r/state/done.jsonl pid
     cat >p.yaml <<'Y'
