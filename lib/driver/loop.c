@@ -239,12 +239,15 @@ static int64_t next_due(const trp_driver *d, int64_t until)
  * has it at once: two wake-ups less. What the program leaves to it wakes it. */
 static void nap(trp_driver *d, int64_t due)
 {
-    int64_t left = due - trp_clock_ns();
-    if (left <= 0 || !trp_channel_sleep(d->channel))
+    if (due <= trp_clock_ns() || !trp_channel_sleep(d->channel))
         return;
     uint64_t steps = d->steps;
     uv_run(&d->loop, UV_RUN_NOWAIT);
-    if (d->steps != steps) /* there may be something to send */
+    uv_run(&d->loop, UV_RUN_NOWAIT); /* watches what a timer has added in the first */
+    if (d->steps != steps)           /* there may be something to send */
+        return;
+    int64_t left = next_due(d, due) - trp_clock_ns();
+    if (left <= 0)
         return;
     int ms = left > INT64_C(3600000000000) ? 3600000 : (int)((left + 999999) / 1000000);
     int uv_ms = uv_backend_timeout(&d->loop);

@@ -68,8 +68,6 @@ static void on_pump(uv_timer_t *timer)
             trp_gangs_serve(l->gangs, ((struct trp_local_gang *)t)->attempt);
         else
             trp_local_executor_serve((struct trp_local_executor *)t);
-        /* libuv watches a new descriptor from its next turn on */
-        uv_timer_start(timer, on_pump, 1, 0);
     }
 }
 

@@ -80,9 +80,9 @@ struct trp_slurm_facts {
 /* Fills what Slurm tells. TRP_ESYSTEM: it does not answer. */
 int trp_slurm_facts_ask(trp_slurm_helper *h, struct trp_slurm_facts *ret,
                         trp_error *err);
-/* Fills what is of this host, but `no_scontrol`, `munge`, the two of MPI and `scratch_in`. `conf` is
- * the slurm.conf that commands here use, NULL: the one that slurmctld names.
- * TRP_ENOMEM. */
+/* Fills what is of this host, but `no_scontrol`, `munge`, the two of MPI and
+ * `scratch_in`. `conf` is the slurm.conf that commands here use, NULL: the one that
+ * slurmctld names. TRP_ENOMEM. */
 int trp_slurm_facts_look(struct trp_slurm_facts *f, const char *conf, trp_error *err);
 /* Fills scratch_in for a scratch folder `path`, which need not be there. TRP_ENOMEM. */
 int trp_slurm_facts_scratch(struct trp_slurm_facts *f, const char *path,
