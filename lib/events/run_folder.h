@@ -43,7 +43,8 @@ typedef struct trp_run_folder {
  * TROUPE_RUNS, else troupe-runs here. It need not be there. TRP_EINVAL, TRP_ELIMIT. */
 int trp_runs_dir(const char *given, char **ret, trp_error *err);
 /* A run's folder as messages name it, so that it can be pasted: "troupe-runs/RUN" where
- * that lies in the working folder (or trp_run_read_in's), else its path. Part of `run_dir`, which is absolute. */
+ * that lies in the working folder (or trp_run_read_in's), else its path. Part of
+ * `run_dir`, which is absolute. */
 const char *trp_run_shown(const char *run_dir);
 /* Messages are read in `folder`, which is borrowed and absolute, for this process works
  * elsewhere: a run that was resumed from there. */
