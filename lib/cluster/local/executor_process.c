@@ -26,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,22 +96,15 @@ static void on_timer_closed(uv_handle_t *handle)
     trp_local_handle_closed(l);
 }
 
-static void on_end_closed(uv_handle_t *handle)
-{
-    struct trp_local_executor *e = handle->data;
-    close(e->end_fd);
-    uv_close((uv_handle_t *)&e->timer, on_timer_closed);
-}
-
-/* Out of the ledger; freed once its handles are closed. */
+/* Out of the ledger; freed once its timer is closed. */
 void trp_local_executor_forget(struct trp_local_executor *e)
 {
     struct trp_local *l = e->local;
     trp_local_discovery_stop(e);
     HASH_DEL(l->executors, e);
     trp_local_leave(l, &e->ticket.request);
-    if (e->runs)
-        uv_close((uv_handle_t *)&e->end, on_end_closed);
+    if (e->has_timer)
+        uv_close((uv_handle_t *)&e->timer, on_timer_closed);
     else
         free(e);
 }
@@ -283,6 +275,8 @@ static bool remove_cgroup(struct trp_local_executor *e, bool late)
     return trp_cgroup_remove(e->cgroup) || late;
 }
 
+static bool reap(struct trp_local_executor *e);
+
 /* Looks again and again at what is left: of a session whose mpirun has ended, or of one
  * whose executor was killed. There, an mpirun that is alone is not waited for: it takes
  * it a second to get over the death of its child. */
@@ -290,6 +284,8 @@ static void on_look(uv_timer_t *timer)
 {
     struct trp_local_executor *e = timer->data;
     uint64_t spent = uv_now(e->local->loop) - e->since_ms;
+    if (e->state == TRP_LOCAL_RUNS && reap(e))
+        return;
     if (e->state == TRP_LOCAL_RUNS) {
         e->hard = e->hard || spent > KILL_AFTER_MS || count_rest(e) <= 1;
         if (e->hard)
@@ -336,29 +332,27 @@ static void process_ended(struct trp_local_executor *e, int status)
     uv_timer_start(&e->timer, on_look, 0, 0);
 }
 
-/* A pidfd, not SIGCHLD: a C program may block that, handle it, or wait for all children
- * itself; who has done that took the status. */
-static void on_end(uv_poll_t *end, int status, int events)
+/* Has its process ended? Asked when a child has, and of one that is killed as well: a C
+ * program may block or handle SIGCHLD. One that waits for any child itself has taken the
+ * status. */
+static bool reap(struct trp_local_executor *e)
 {
-    struct trp_local_executor *e = end->data;
-    int how = 0;
-    (void)status, (void)events;
-    pid_t pid = waitpid(e->pid, &how, WNOHANG);
+    int status = 0;
+    pid_t pid = waitpid(e->pid, &status, WNOHANG);
     e->taken = pid < 0 && errno == ECHILD;
     if (pid != e->pid && !e->taken)
-        return;
-    uv_poll_stop(end);
-    if (e->state == TRP_LOCAL_RUNS)
-        process_ended(e, e->taken ? W_EXITCODE(1, 0) : how);
+        return false;
+    process_ended(e, e->taken ? W_EXITCODE(1, 0) : status);
+    return true;
 }
 
-/* It has ended, and is about to be reaped. */
-static bool has_ended(const struct trp_local_executor *e)
+void trp_local_executors_reap(struct trp_local *l)
 {
-    siginfo_t info = {0};
-    return !e->by_mpirun &&
-           waitid(P_PID, (id_t)e->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid != 0;
+    struct trp_local_executor *e, *next;
+    HASH_ITER(hh, l->executors, e, next) {
+        if (e->state == TRP_LOCAL_RUNS)
+            reap(e);
+    }
 }
 
 void trp_local_executor_kill(struct trp_local_executor *e)
@@ -367,7 +361,7 @@ void trp_local_executor_kill(struct trp_local_executor *e)
         trp_local_executor_release(e, false);
         return;
     }
-    if (e->state != TRP_LOCAL_RUNS || has_ended(e))
+    if (e->state != TRP_LOCAL_RUNS || reap(e))
         return;
     e->dismissed = true;
     e->since_ms = uv_now(e->local->loop);
@@ -441,19 +435,6 @@ static void make_cgroup(struct trp_local_executor *e)
         e->cgroup[0] = '\0';
 }
 
-/* Of a process that was started; one whose end could not be seen is none. */
-static int watch_end(struct trp_local_executor *e, trp_error *err)
-{
-    e->end_fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
-    if (e->end_fd >= 0)
-        return 0;
-    int code = trp_error_set(err, TRP_EWAIT, "cannot start executor %u: pidfd_open: %m",
-                             e->id);
-    kill(e->pid, SIGKILL);
-    waitpid(e->pid, NULL, 0);
-    return code;
-}
-
 static int start_process(struct trp_local_executor *e, trp_error *err)
 {
     const struct trp_executor_command *c = &e->local->command;
@@ -475,8 +456,6 @@ static int start_process(struct trp_local_executor *e, trp_error *err)
         code = trp_error_set(err, error == ENOENT ? TRP_ENEVER : TRP_EWAIT,
                              "cannot start executor %u: %s: %s", e->id, argv[0],
                              strerror(error));
-    else
-        code = watch_end(e, err);
     if (log >= 0)
         close(log);
     trp_argv_free(argv);
@@ -501,11 +480,9 @@ void trp_local_executor_serve(struct trp_local_executor *e)
     }
     char what[64];
     e->state = TRP_LOCAL_RUNS;
-    e->timer.data = e->end.data = e;
+    e->timer.data = e;
     uv_timer_init(l->loop, &e->timer);
-    uv_poll_init(l->loop, &e->end, e->end_fd);
-    uv_poll_start(&e->end, UV_READABLE, on_end);
-    e->runs = true;
+    e->has_timer = true;
     l->handles++;
     if (e->by_mpirun)
         uv_timer_start(&e->timer, on_start_late, TRP_MPIRUN_START_MS, 0);

@@ -48,6 +48,12 @@ void trp_local_handle_closed(struct trp_local *l)
         free_local(l);
 }
 
+static void on_child(uv_signal_t *children, int signal)
+{
+    (void)signal;
+    trp_local_executors_reap(children->data);
+}
+
 void trp_local_own_closed(uv_handle_t *handle)
 {
     trp_local_handle_closed(handle->data);
@@ -210,6 +216,7 @@ static void local_close(trp_cluster *c, struct trp_cluster_costs *ret_costs)
     uint64_t begin_ms = uv_hrtime() / 1000000;
     l->closed = true;
     uv_close((uv_handle_t *)&l->pump, trp_local_own_closed);
+    uv_close((uv_handle_t *)&l->children, trp_local_own_closed);
     trp_local_share_close(l);
     struct trp_local_executor *e, *next;
     HASH_ITER(hh, l->executors, e, next) {
@@ -280,12 +287,14 @@ static int make_runnable(struct trp_local *l, uv_loop_t *loop,
     int code = trp_local_gangs_open(l, err);
     if (code < 0)
         return code;
-    l->pump.data = l;
+    l->pump.data = l->children.data = l;
     uv_timer_init(loop, &l->pump);
-    l->handles++;
+    uv_signal_init(loop, &l->children);
+    l->handles += 2;
     if (l->shares)
         trp_local_share_open(l);
     l->runs_things = true;
+    uv_signal_start(&l->children, on_child, SIGCHLD);
     return 0;
 }
 

@@ -39,9 +39,7 @@ struct trp_local_executor {
     struct trp_local_discovery *discovery; /* while it runs */
     pid_t pid;
     uv_timer_t timer; /* next look at what is left, or the kill after a release */
-    uv_poll_t end;
-    int end_fd;     /* pidfd */
-    bool runs;      /* the process was started: there are `timer` and `end` */
+    bool has_timer;
     bool taken;     /* the program has waited for it */
     bool dismissed; /* was told to end, or killed by us */
     bool hard;      /* the session was killed as a whole */
@@ -96,8 +94,9 @@ struct trp_local {
     bool contended;              /* others want what is had */
     bool told_held_up;
 
-    uv_timer_t pump;  /* due at once: serve the queue, tell what is to be told */
-    unsigned handles; /* open handles: these, share, those of gangs and executors */
+    uv_timer_t pump;      /* due at once: serve the queue, tell what is to be told */
+    uv_signal_t children; /* some child has ended */
+    unsigned handles;     /* open handles: these, share, those of gangs and executors */
     bool closed;
 };
 
@@ -135,6 +134,8 @@ void trp_local_executor_kill(struct trp_local_executor *e);
 void trp_local_executor_tell(struct trp_local_executor *e);
 /* At close: kills what is there; true when nothing is left and it is given up. */
 bool trp_local_executor_close(struct trp_local_executor *e, bool hard);
+/* Takes the ends of those whose process has ended. */
+void trp_local_executors_reap(struct trp_local *l);
 /* Gives up one that even a kill does not end. */
 void trp_local_executor_forget(struct trp_local_executor *e);
 
