@@ -136,6 +136,13 @@ END
     run -0 finished 30
 }
 
+# By what slurmctld says.
+shrinking_is() {
+    local word=enabled
+    ! on head scontrol show config | grep -q disable_job_shrink || word=disabled
+    [ "$word" = "$1" ]
+}
+
 @test "alloc.shrink=false, or Slurm's refusal, leaves the driver's job as it is" {
     narrowed --set alloc.shrink=false
     sleep 1
@@ -148,12 +155,14 @@ END
     conf=$(cluster folder)/../etc/slurm.conf
     sed -i 's/^SchedulerParameters=.*/&,disable_job_shrink/' "$conf"
     on head scontrol reconfigure
+    wait_until 10 shrinking_is disabled
     narrowed --set slurm.poll=1s
     wait_until 10 grep -q "Slurm: .*(job $job was to give back node.*, and keeps what it has)" out
     touch end
     run -0 finished 30
     sed -i 's/,disable_job_shrink//' "$conf"
     on head scontrol reconfigure
+    wait_until 10 shrinking_is enabled
     [ "$(grep -c "was to give back" out)" = 1 ]
     [ "$(nodes_told)" = 3 ]
 }
