@@ -510,7 +510,8 @@ int trp_run_records_read_also(const char *file, const struct trp_log_reader *als
     *ret = (struct trp_run_records){0};
     int rc = trp_log_events_read(file, readers, 1 + nalso, err);
     if (rc == 0 && ret->n == 0)
-        rc = trp_error_set(err, TRP_EINVAL, "%s: no event log: no run begins in it", file);
+        rc = trp_error_set(err, TRP_EINVAL, "%s: no event log: no run begins in it",
+                           file);
     free(r.profiles);
     free(r.step_of);
     if (rc < 0)
