@@ -46,8 +46,8 @@ int trp_runs_dir(const char *given, char **ret, trp_error *err);
  * that lies in the working folder (or trp_run_read_in's), else its path. Part of
  * `run_dir`, which is absolute. */
 const char *trp_run_shown(const char *run_dir);
-/* Messages are read in `folder`, which is borrowed and absolute, for this process works
- * elsewhere: a run that was resumed from there. */
+/* For a process that works elsewhere than its messages are read: of a run that was resumed
+ * from `folder`, which is absolute, and borrowed for as long as messages name runs. */
 void trp_run_read_in(const char *folder);
 /* RUN of a call that a message proposes: its name, or its path where runs are elsewhere.
  * Part of `run_dir`. */

@@ -34,6 +34,8 @@ static() { # as root too
         run -0 timeout 60 troupe run --run-name "$what" --local=2 -- "$programs/children" "$what"
         [[ "$output" == *"count 2"* ]]
     done
+    run timeout 60 troupe run --run-name early --local=2 -- "$programs/children" early
+    [[ "$status" = 4 && "$output" == *"children: "*"ended with exit status 3"* ]]
 }
 
 @test "what a function says of its failure is told once" {

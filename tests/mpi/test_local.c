@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -219,6 +220,12 @@ static void test_never(void)
     close_world(&w);
 }
 
+static void die_with_the_test(gpointer data)
+{
+    (void)data;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 static void start_server(void)
 {
     folder = g_dir_make_tmp("troupe-XXXXXX", NULL);
@@ -231,7 +238,7 @@ static void start_server(void)
                     server_file, NULL};
     GError *error = NULL;
     g_spawn_async(NULL, argv, NULL, G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD,
-                  NULL, NULL, &server, &error);
+                  die_with_the_test, NULL, &server, &error);
     if (g_error_matches(error, G_SPAWN_ERROR, G_SPAWN_ERROR_NOENT)) {
         *server_file = '\0';
         g_clear_error(&error);

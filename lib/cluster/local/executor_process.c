@@ -41,6 +41,7 @@
 #include "os/tree.h"
 
 enum {
+    COMING_UP_MS = 1000,  /* to the first look whether it has ended before it called */
     RELEASE_MS = 2000,    /* from SHUTDOWN to the kill */
     KILL_AFTER_MS = 1500, /* from killing the executor to killing its session */
     LINGER_MS = 4000,     /* what a spawner may take to clean up after its executor */
@@ -303,11 +304,22 @@ static void on_look(uv_timer_t *timer)
     uv_timer_start(timer, on_look, LOOK_MS, 0);
 }
 
-/* Says so in its log: the last line of that is told with its end. */
-static void on_start_late(uv_timer_t *timer)
+/* Looks after 1, 2, 4, … s whether it has ended: SIGCHLD may not come (see reap), and only
+ * of one that has called does the driver know. An mpirun that has started nothing within
+ * TRP_MPIRUN_START_MS is killed. Its log says so: the last line of that is told with its
+ * end. */
+static void on_coming_up(uv_timer_t *timer)
 {
     struct trp_local_executor *e = timer->data;
-    if (e->state != TRP_LOCAL_RUNS || trp_children_signal(e->pid, 0) > 0)
+    uint64_t spent = uv_now(e->local->loop) - e->since_ms;
+    if (e->state != TRP_LOCAL_RUNS || reap(e))
+        return;
+    if (spent < TRP_MPIRUN_START_MS) {
+        uint64_t left = TRP_MPIRUN_START_MS - spent;
+        uv_timer_start(timer, on_coming_up, spent < left ? spent : left, 0);
+        return;
+    }
+    if (!e->by_mpirun || trp_children_signal(e->pid, 0) > 0)
         return;
     int log = open_log(e);
     if (log >= 0) {
@@ -484,8 +496,8 @@ void trp_local_executor_serve(struct trp_local_executor *e)
     uv_timer_init(l->loop, &e->timer);
     e->has_timer = true;
     l->handles++;
-    if (e->by_mpirun)
-        uv_timer_start(&e->timer, on_start_late, TRP_MPIRUN_START_MS, 0);
+    e->since_ms = uv_now(l->loop);
+    uv_timer_start(&e->timer, on_coming_up, COMING_UP_MS, 0);
     snprintf(what, sizeof what, "%sexecutor %u", e->by_mpirun ? "mpirun of " : "",
              e->id);
     trp_run_folder_pid(l->command.run_dir, e->pid, what);

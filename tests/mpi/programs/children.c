@@ -1,7 +1,9 @@
-/* children blocked|handled|ignored|taken: what a program may do with SIGCHLD and with all
- * of its children. A task's first attempt ends its executor by SIGKILL. Prints "count 2". */
+/* children blocked|handled|ignored|taken|early: what a program may do with SIGCHLD and with
+ * all of its children. A task's first attempt ends its executor by SIGKILL. Prints "count 2".
+ * `early` is blocked, and its executors end before they have called. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +32,10 @@ int main(int argc, char **argv)
     uint64_t count = 0;
     sigset_t all;
     sigfillset(&all);
-    if (strcmp(what, "blocked") == 0) /* the usual beginning of one that has threads */
+    if (strcmp(what, "early") == 0 && getenv("TROUPE_EXECUTOR"))
+        return 3;
+    /* the usual beginning of a program that has threads */
+    if (strcmp(what, "blocked") == 0 || strcmp(what, "early") == 0)
         sigprocmask(SIG_BLOCK, &all, NULL);
     if (trp_init(&argc, &argv, &ctx) < 0)
         return 2;
@@ -47,6 +52,8 @@ int main(int argc, char **argv)
     }
     if (trp_job_wait(j, &n, NULL) == 0)
         memcpy(&count, n, sizeof(count));
+    else
+        fprintf(stderr, "children: %s\n", trp_error_text(ctx));
     printf("count %llu\n", (unsigned long long)count);
     return trp_finalize(ctx);
 }
