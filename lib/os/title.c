@@ -9,7 +9,6 @@
 #include "os/title.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,21 +17,18 @@
 
 static char *area; /* NULL: only comm is set */
 static size_t area_size;
-/* Reachable, so that leak checkers know them: volatile, or they would not be kept. */
-static char **volatile kept_environ, **volatile kept_argv;
+/* The one block of all copies. It stays reachable, so that leak checkers know it:
+ * volatile, or it would not be kept. */
+static char **volatile kept;
 
-/* Copies `n` strings; false when out of memory (nothing is changed then). */
-static bool copy_strings(char **from, size_t n, char **to)
+/* Copies `n` strings to `text`, their addresses to `to`; returns where they end. */
+static char *copy_strings(char **from, size_t n, char **to, char *text)
 {
     for (size_t i = 0; i < n; i++) {
-        to[i] = strdup(from[i]);
-        if (!to[i]) {
-            while (i)
-                free(to[--i]);
-            return false;
-        }
+        to[i] = text;
+        text = stpcpy(text, from[i]) + 1;
     }
-    return true;
+    return text;
 }
 
 static size_t count(char **strings)
@@ -43,38 +39,39 @@ static size_t count(char **strings)
     return n;
 }
 
+static size_t length(char **strings, size_t n)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(strings[i]) + 1;
+    return bytes;
+}
+
 void trp_process_title_init(int argc, char **argv)
 {
     if (area || argc < 1 || !argv || !argv[0])
         return;
+    size_t nargs = count(argv), nenv = count(environ), contiguous = 0;
     char *end = argv[0];
-    for (int i = 0; i < argc && argv[i]; i++)
+    for (size_t i = 0; i < nargs; i++)
         if (argv[i] == end)
             end = argv[i] + strlen(argv[i]) + 1;
-    size_t nenv = count(environ), contiguous = 0;
     while (contiguous < nenv && environ[contiguous] == end) {
         end = environ[contiguous] + strlen(environ[contiguous]) + 1;
         contiguous++;
     }
-    char **env = calloc(nenv + 1, sizeof *env);
-    char **args = calloc((size_t)argc + 1, sizeof *args);
-    if (!env || !args || !copy_strings(environ, nenv, env)) {
-        free(env);
-        free(args);
+    char **block = malloc((nargs + nenv + 1) * sizeof *block + length(argv, nargs) +
+                          length(environ, nenv));
+    if (!block)
         return;
-    }
-    if (!copy_strings(argv, (size_t)argc, args)) {
-        for (size_t i = 0; i < nenv; i++)
-            free(env[i]);
-        free(env);
-        free(args);
-        return;
-    }
+    char **env = block + nargs, *text = (char *)(env + nenv + 1);
+    text = copy_strings(argv, nargs, block, text);
+    copy_strings(environ, nenv, env, text);
+    env[nenv] = NULL;
     area = argv[0];
     area_size = (size_t)(end - area);
-    memcpy(argv, args, (size_t)argc * sizeof *args);
-    kept_argv = args;
-    kept_environ = env;
+    memcpy(argv, block, nargs * sizeof *argv);
+    kept = block;
     environ = env;
 }
 
