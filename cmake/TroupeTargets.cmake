@@ -18,6 +18,7 @@ endif()
 # Libraries that are not where the system looks are found by what is installed, too.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 set(TROUPE_SANITIZE "" CACHE STRING "Sanitizers for all targets: address,undefined or thread")
+option(TROUPE_TEST_CLOCK "A clock that tests move in all programs; for no user's build" OFF)
 option(TROUPE_FUZZ "Build the targets of tests/fuzz with libFuzzer (clang) and no other test" OFF)
 
 add_library(troupe_flags INTERFACE)

@@ -2,6 +2,8 @@
 # that it started may be alive. Processes are known by a token in their environment; those
 # that wrote their title over it (driver, executors, spawners) by title and folder.
 bats_require_minimum_version 1.5.0
+# shellcheck source=SCRIPTDIR/../lib/clock.bash
+. "${BASH_SOURCE[0]%/*}/../lib/clock.bash"
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
@@ -69,6 +71,7 @@ private_folder() {
 
 teardown() {
     local status=0
+    [ -z "${TROUPE_CLOCK:-}" ] || release_clock
     [ -z "${d:-}" ] || rm -rf "$d"
     nothing_left 5 || status=1
     for _ in 1 2 3 4 5; do # what is killed first may be replaced by what is killed last
