@@ -7,7 +7,9 @@ export PATH=${BASH_SOURCE[0]%/*}:$PATH
 
 # cluster_up OPTION…
 cluster_up() {
-    export TROUPE_CLUSTER=t$$
+    # No other one, nor one of another fresh machine, whose processes have the same numbers.
+    TROUPE_CLUSTER=t$(od -An -N4 -tx1 /dev/urandom | tr -d ' ')
+    export TROUPE_CLUSTER
     cluster up "$@" >"$BATS_FILE_TMPDIR/up" 2>&1 || { cat "$BATS_FILE_TMPDIR/up" && return 1; }
     shared=$(cluster folder)
     export shared TROUPE=$TROUPE_BUILD/bin/troupe programs=$TROUPE_BUILD/tests/programs
