@@ -1,8 +1,10 @@
 /* When executors of a stage that is not ready yet are asked for, and what becomes of
  * them. Stage a runs on two executors that are held; b, of its own profile, needs more
  * than what is held has room for. */
+#include <glib.h>
+
 #include "conf/options.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 enum { A, B };
 
@@ -68,14 +70,13 @@ static void begin(struct world *w, const struct trp_engine_config *c, uint32_t a
     fit(w, A, 8, 6);
     fit(w, B, 8, 7);
     world_submit(w, s, 2);
-    g_assert_cmpuint(w->live->len, ==, 2);
+    g_assert_cmpuint(w->nlive, ==, 2);
     w->manual = true;
 }
 
 static void end_first(struct world *w, int64_t took)
 {
-    world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
-              TRP_END_SUCCESS, 0, took);
+    world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, took);
 }
 
 /* Both running tasks of a end at `at`. */
@@ -123,7 +124,7 @@ static void they_are_asked_for_when_what_is_left_is_no_more_than_the_wait(void)
     end_wave(&w, 34 * SECOND);
     end_wave(&w, 44 * SECOND);
     /* b begins: two executors are there, one is asked for. */
-    g_assert_cmpuint(w.attempts->len, ==, 4);
+    g_assert_cmpuint(w.nattempts, ==, 4);
     g_assert_cmpuint(requested(&w), ==, 1);
     g_assert_cmpuint(w.ahead, ==, 2);
     world_free(&w);
@@ -142,7 +143,7 @@ static void those_that_wait_are_needed_when_the_stage_begins(void)
     g_assert_cmpuint(w.needed, ==, 2);
     g_assert_cmpuint(requested(&w), ==, 3);
     all_come(&w);
-    g_assert_cmpuint(w.attempts->len, ==, 6);
+    g_assert_cmpuint(w.nattempts, ==, 6);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
     world_free(&w);
@@ -158,8 +159,7 @@ static void they_go_when_the_stage_will_not_come(void)
     end_wave(&w, 10 * SECOND);
     g_assert_cmpuint(w.ahead, ==, 2);
     g_assert_cmpuint(requested(&w), ==, 2);
-    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
-              1, SECOND);
+    world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpuint(requested(&w), ==, 0);
     g_assert_cmpuint(w.releases, >=, 2);
@@ -233,8 +233,8 @@ static void limits_are_for_what_runs_first(void)
     world_submit(&w, &other, 1);
     g_assert_cmpuint(w.releases, ==, 1);
     all_come(&w);
-    g_assert_cmpuint(w.live->len, ==, 3);
-    g_assert_cmpuint(w.attempts->len, ==, 3);
+    g_assert_cmpuint(w.nlive, ==, 3);
+    g_assert_cmpuint(w.nattempts, ==, 3);
     world_free(&w);
 }
 
@@ -264,7 +264,7 @@ static void those_that_came_early_are_kept_for_a_while(void)
     end_wave(&w, 10 * SECOND);
     waits(&w, B, 0);
     all_come(&w);
-    g_assert_cmpuint(w.live->len, ==, 4);
+    g_assert_cmpuint(w.nlive, ==, 4);
     /* a should have ended at 20 s, and any moment since: twice the lead of 100 s and an
      * idle timeout. */
     world_time(&w, 269 * SECOND);
@@ -277,7 +277,7 @@ static void those_that_came_early_are_kept_for_a_while(void)
     end_first(&w, 590 * SECOND);
     end_first(&w, 590 * SECOND);
     all_come(&w);
-    g_assert_cmpuint(w.attempts->len, ==, 6);
+    g_assert_cmpuint(w.nattempts, ==, 6);
     world_free(&w);
 }
 
@@ -354,8 +354,8 @@ static void a_lost_one_is_asked_for_again(void)
     waits(&w, B, 100 * SECOND);
     end_wave(&w, 10 * SECOND);
     all_come(&w);
-    g_assert_cmpuint(w.live->len, ==, 4);
-    world_lose(&w, g_array_index(w.live, uint32_t, 3), TRP_LOSS_EXITED);
+    g_assert_cmpuint(w.nlive, ==, 4);
+    world_lose(&w, w.live[3], TRP_LOSS_EXITED);
     g_assert_cmpuint(w.ahead, ==, 3);
     world_free(&w);
 }
@@ -383,7 +383,7 @@ static void what_replaces_a_lost_one_is_needed_at_once(void)
     g_assert_cmpuint(requested(&w), ==, 2);
     end_wave(&w, 10 * SECOND);
     g_assert_cmpuint(requested(&w), ==, 2);
-    world_lose(&w, g_array_index(w.live, uint32_t, 0), TRP_LOSS_EXITED);
+    world_lose(&w, w.live[0], TRP_LOSS_EXITED);
     g_assert_cmpuint(requested(&w), ==, 3);
     g_assert_cmpuint(w.ahead, ==, 0);
     world_free(&w);
@@ -397,8 +397,8 @@ static void one_that_is_refused_is_nobodys_failure(void)
     begin(&w, &c, 4, NULL);
     waits(&w, B, 100 * SECOND);
     end_wave(&w, 10 * SECOND);
-    g_assert_cmpuint(w.executors->len, ==, 2);
-    ev.refused.executor.n = g_array_index(w.executors, uint32_t, 0);
+    g_assert_cmpuint(w.nasked, ==, 2);
+    ev.refused.executor.n = w.asked[0];
     ev.refused.how = TRP_REFUSED_NEVER;
     ev.refused.text = "a limit";
     world_step(&w, &ev);

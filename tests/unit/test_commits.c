@@ -1,5 +1,8 @@
 /* Who may commit the output of a task. */
-#include "engine_world.h"
+#include <glib.h>
+
+#include "conf/options.h"
+#include "world/world.h"
 
 /* Two tasks on two hosts. */
 static void start(struct world *w, const struct trp_stage_spec *s)
@@ -14,7 +17,7 @@ static void start(struct world *w, const struct trp_stage_spec *s)
     world_init(w, NULL);
     world_start(w, &c);
     world_submit(w, s, 1);
-    g_assert_cmpuint(w->attempts->len, ==, 2);
+    g_assert_cmpuint(w->nattempts, ==, 2);
 }
 
 static struct trp_stage_spec stage(bool barrier)
@@ -25,8 +28,8 @@ static struct trp_stage_spec stage(bool barrier)
 
 static struct world_attempt attempt(const struct world *w, guint i)
 {
-    g_assert_cmpuint(i, <, w->attempts->len);
-    return g_array_index(w->attempts, struct world_attempt, i);
+    g_assert_cmpuint(i, <, w->nattempts);
+    return w->attempts[i];
 }
 
 /* What it is answered. */
@@ -52,7 +55,7 @@ static void copy(struct world *w, struct world_attempt *ret_first,
     *ret_first = attempt(w, 0);
     world_end(w, attempt(w, 1).id, TRP_END_SUCCESS, 0, SECOND);
     world_time(w, 60 * SECOND);
-    g_assert_cmpuint(w->attempts->len, ==, 2);
+    g_assert_cmpuint(w->nattempts, ==, 2);
     *ret_copy = attempt(w, 1);
     g_assert_cmpuint(ret_copy->task, ==, 0);
     g_assert_cmpuint(ret_copy->executor, !=, ret_first->executor);
@@ -68,11 +71,9 @@ static void of_two_attempts_the_first_that_asks_may(void)
     g_assert_cmpint(ask(&w, second.id), ==, TRP_COMMIT_FIRST);
     g_assert_cmpint(ask(&w, first.id), ==, TRP_EEXIST);
     world_end(&w, first.id, TRP_END_DENIED, 0, SECOND);
-    const struct trp_action *v =
-        &g_array_index(w.verdicts, struct trp_action, w.verdicts->len - 1);
+    const struct trp_action *v = &w.verdicts[w.nverdicts - 1];
     g_assert_false(v->task_end.counted);
-    g_assert_cmpuint(w.attempts->len, ==,
-                     1); /* not again, while the other one writes */
+    g_assert_cmpuint(w.nattempts, ==, 1); /* not again, while the other one writes */
     world_end(&w, second.id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
@@ -101,7 +102,7 @@ static void when_its_executor_is_lost_the_next_attempt_may(void)
     struct world_attempt first = attempt(&w, 0);
     g_assert_cmpint(ask(&w, first.id), ==, TRP_COMMIT_FIRST);
     world_lose(&w, first.executor, TRP_LOSS_HEARTBEAT);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     struct world_attempt next = attempt(&w, 1);
     g_assert_cmpuint(next.task, ==, 0);
     g_assert_cmpint(ask(&w, next.id), ==, TRP_COMMIT_AGAIN);
@@ -136,7 +137,7 @@ static void a_barrier_stage_that_runs_again_writes_all_again(void)
     world_end(&w, first.id, TRP_END_SUCCESS, 0, SECOND);
     world_end(&w, second.id, TRP_END_EXIT, 1, SECOND);
     world_time(&w, w.now + SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     g_assert_cmpint(ask(&w, attempt(&w, 0).id), ==, TRP_COMMIT_AGAIN);
     g_assert_cmpint(ask(&w, attempt(&w, 1).id), ==, TRP_COMMIT_FIRST);
     world_run_out(&w, SECOND);

@@ -1,6 +1,8 @@
 /* What a run gives back while other runs wait for room that it has. */
+#include <glib.h>
+
 #include "conf/options.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 static struct trp_engine_config plain(void)
 {
@@ -34,8 +36,7 @@ static void grant(struct world *w, uint32_t executor)
 
 static void end_one(struct world *w)
 {
-    world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
-              TRP_END_SUCCESS, 0, SECOND);
+    world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
 }
 
 static void idle_executors_go_soon(void)
@@ -45,13 +46,13 @@ static void idle_executors_go_soon(void)
     struct world w;
     start(&w, &c);
     world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.live->len, ==, 4);
-    while (w.attempts->len)
+    g_assert_cmpuint(w.nlive, ==, 4);
+    while (w.nattempts)
         end_one(&w);
     world_time(&w, w.now + 5 * SECOND);
-    g_assert_cmpuint(w.live->len, ==, 4);
+    g_assert_cmpuint(w.nlive, ==, 4);
     contend(&w, true);
-    g_assert_cmpuint(w.live->len, ==, 0);
+    g_assert_cmpuint(w.nlive, ==, 0);
     world_free(&w);
 }
 
@@ -68,7 +69,7 @@ static void busy_ones_stay(void)
         world_time(&w, w.now + 2 * SECOND);
         end_one(&w);
     }
-    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(w.nlive, ==, 2);
     g_assert_cmpuint(w.releases, ==, 0);
     world_free(&w);
 }
@@ -84,11 +85,11 @@ static void a_minimum_is_not_kept(void)
     for (int i = 0; i < 3; i++)
         end_one(&w);
     contend(&w, true);
-    g_assert_cmpuint(w.live->len, ==, 4);
+    g_assert_cmpuint(w.nlive, ==, 4);
     world_time(&w, w.now + SECOND);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     contend(&w, false);
-    g_assert_cmpuint(w.live->len, ==, 4);
+    g_assert_cmpuint(w.nlive, ==, 4);
     world_free(&w);
 }
 
@@ -116,8 +117,8 @@ static void a_barrier_stage_gives_back_what_is_too_little(void)
     g_assert_cmpuint(w.releases, ==, 2);
     w.manual = false;
     world_drain(&w);
-    g_assert_cmpuint(w.live->len, ==, 2);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nlive, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     world_time(&w, w.now + 5 * SECOND);
     g_assert_cmpuint(w.releases, ==, 2);
     world_free(&w);
@@ -152,9 +153,9 @@ static void cached_partitions_keep_an_executor_for_its_idle_timeout(void)
     end_one(&w);
     contend(&w, true);
     world_time(&w, w.now + 59 * SECOND);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     world_time(&w, w.now + SECOND);
-    g_assert_cmpuint(w.live->len, ==, 0);
+    g_assert_cmpuint(w.nlive, ==, 0);
     world_free(&w);
 }
 

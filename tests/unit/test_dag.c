@@ -1,9 +1,12 @@
 /* Stages that can lose what they made, on task sets: shuffles told as stages and as
  * datasets, graphs of any depth, and random streams of failures. The rules one by one
  * are scenarios of layer dag. */
+#include <glib.h>
+#include <string.h>
+
 #include "conf/options.h"
 #include "core/engine_state.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 static void start(struct world *w, uint32_t executors, bool host_files)
 {
@@ -42,7 +45,6 @@ static void fetch_fails(struct world *w, guint i, uint32_t stage, uint32_t map,
                   .status = TRP_END_FETCH,
                   .from = {{stage}, map, {executor}, NULL, NULL, 0}},
     };
-    g_array_remove_index(w->attempts, i);
     world_step(w, &ev);
 }
 
@@ -67,7 +69,7 @@ static void reducers_run_when_all_outputs_are_there(void)
     const char *host;
     start(&w, 2, true);
     submit_shuffle(&w, 2, 1);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 0, &x, &host), ==,
                     0);
@@ -91,17 +93,17 @@ static void a_fetch_failure_runs_what_is_missing_again(void)
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     fetch_fails(&w, 0, 0, 0, place);
-    g_assert_cmpuint(w.attempts->len, ==, 1); /* the other reducer runs on */
+    g_assert_cmpuint(w.nattempts, ==, 1); /* the other reducer runs on */
     world_time(&w, w.now + SECOND / 10);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
     world_time(&w, w.now + SECOND / 10);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     g_assert_cmpuint(world_attempt_at(&w, 1)->stage.n, ==, 0);
     g_assert_cmpuint(world_attempt_at(&w, 1)->task, ==, 0);
     /* A late success of the old attempt counts: one reducer is left to run. */
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
     struct trp_stage_view view;
     g_assert_cmpint(trp_engine_stage(w.engine, (trp_stage_id){1}, &view), ==, 0);
     g_assert_cmpuint(view.attempts, ==, 2);
@@ -128,14 +130,13 @@ static void the_end_of_a_map_stage_is_told_once(void)
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     uint32_t place = world_attempt_at(&w, 0)->executor;
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    g_assert_cmpuint(w.ended->len, ==, 2);
+    g_assert_cmpuint(w.nended, ==, 2);
     fetch_fails(&w, 0, 1, 0, place);
     world_step(&w, &cancel);
     g_assert_cmpuint(w.job_ends, ==, 1);
     /* The reducers' end was still to be told. */
-    g_assert_cmpuint(w.ended->len, ==, 3);
-    g_assert_cmpuint(g_array_index(w.ended, struct trp_action, 2).stage_ended.stage.n,
-                     ==, 2);
+    g_assert_cmpuint(w.nended, ==, 3);
+    g_assert_cmpuint(w.ended[2].stage_ended.stage.n, ==, 2);
     world_free(&w);
 }
 
@@ -147,10 +148,10 @@ static void a_lost_executor_takes_its_outputs_along(void)
     uint32_t lost = world_attempt_at(&w, 0)->executor;
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     world_lose(&w, lost, TRP_LOSS_EXITED);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     world_run_out(&w, SECOND); /* map 0 again, in the same attempt */
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    g_assert_cmpuint(w.verdicts->len, ==, 5);
+    g_assert_cmpuint(w.nverdicts, ==, 5);
     world_free(&w);
 }
 
@@ -175,7 +176,7 @@ static void a_moved_output_needs_no_second_run(void)
                     0);
     g_assert_cmpuint(x.n, ==, to);
     world_run_out(&w, SECOND);
-    g_assert_cmpuint(w.verdicts->len, ==, 3);
+    g_assert_cmpuint(w.nverdicts, ==, 3);
     world_free(&w);
 }
 
@@ -200,7 +201,7 @@ static void an_output_that_all_see_outlives_its_host(void)
     g_assert_cmpuint(x.n, ==, TRP_NONE);
     g_assert_cmpstr(host, ==, "");
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
     g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 1);
     fetch_fails(&w, 0, 0, 0, TRP_NONE);
     g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 0, &x, &host), ==,
@@ -243,12 +244,12 @@ static void a_barrier_stage_without_slots_is_given_up(void)
     struct trp_stage_spec s = world_stage("together", 2);
     s.barrier = true;
     world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpuint(w.nattempts, ==, 0);
     world_time(&w, 599 * SECOND);
     g_assert_cmpuint(w.job_ends, ==, 0);
     world_time(&w, 600 * SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
-    g_assert_nonnull(strstr(g_ptr_array_index(w.texts, 0), "slots"));
+    g_assert_nonnull(strstr(w.texts[0], "slots"));
     world_free(&w);
 }
 
@@ -262,7 +263,7 @@ static void a_barrier_stage_that_loses_its_slots_is_given_up(void)
     world_submit(&w, &s, 1);
     world_lose(&w, world_attempt_at(&w, 0)->executor, TRP_LOSS_EXITED);
     world_time(&w, w.now + SECOND); /* the other task still runs */
-    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_KILLED, 0, SECOND);
     world_time(&w, w.now + 599 * SECOND);
     g_assert_cmpuint(w.job_ends, ==, 0);
@@ -281,12 +282,12 @@ static void a_barrier_stage_runs_all_its_tasks_again(void)
     struct trp_stage_spec s = world_stage("together", 2);
     s.barrier = true;
     world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
     /* It was to be killed, and succeeds before that. */
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     world_time(&w, w.now + SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
@@ -304,15 +305,15 @@ static void a_child_waits_for_the_whole_barrier_stage(void)
     s[1].nparents = 1;
     world_submit(&w, s, 2);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
     world_time(&w, w.now + SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     for (uint32_t i = 0; i < 2; i++) {
         g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 0);
         world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     }
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
@@ -332,7 +333,7 @@ static void a_barrier_stage_skips_all_its_tasks_or_none(void)
         start(&w, 2, true);
         world_submit(&w, &s, 1);
         world_step(&w, &ev);
-        g_assert_cmpuint(w.attempts->len, ==, i ? 0 : 2);
+        g_assert_cmpuint(w.nattempts, ==, i ? 0 : 2);
         world_run_out(&w, SECOND);
         g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
         world_free(&w);
@@ -351,14 +352,14 @@ static void an_executor_with_data_in_use_is_not_released(void)
     world_init(&w, NULL);
     world_start(&w, &c);
     submit_shuffle(&w, 3, 1);
-    g_assert_cmpuint(w.live->len, ==, 3);
-    while (w.attempts->len > 1 || world_attempt_at(&w, 0)->stage.n == 0)
+    g_assert_cmpuint(w.nlive, ==, 3);
+    while (w.nattempts > 1 || world_attempt_at(&w, 0)->stage.n == 0)
         world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     world_time(&w, 1000 * SECOND); /* one reducer runs, two executors idle */
-    g_assert_cmpuint(w.live->len, ==, 3);
+    g_assert_cmpuint(w.nlive, ==, 3);
     world_run_out(&w, SECOND);
     world_time(&w, 2000 * SECOND); /* the job is over, its files are forgotten */
-    g_assert_cmpuint(w.live->len, ==, 0);
+    g_assert_cmpuint(w.nlive, ==, 0);
     submit_shuffle(&w, 3, 1); /* and an engine may end in the middle */
     world_free(&w);
 }
@@ -377,17 +378,17 @@ static void a_second_job_runs_on_the_first_ones_outputs(void)
     uint32_t id = add_dataset(&w, &b);
     submit_dataset(&w, id);
     world_run_out(&w, SECOND);
-    g_assert_cmpuint(w.verdicts->len, ==, 3);
+    g_assert_cmpuint(w.nverdicts, ==, 3);
     submit_dataset(&w, id);
     world_run_out(&w, SECOND);
-    g_assert_cmpuint(w.verdicts->len, ==, 4);
+    g_assert_cmpuint(w.nverdicts, ==, 4);
     g_assert_cmpuint(w.job_ends, ==, 2);
     struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED,
                            .released = {from_a.dataset}};
     world_step(&w, &ev);
     submit_dataset(&w, id);
     world_run_out(&w, SECOND);
-    g_assert_cmpuint(w.verdicts->len, ==, 7);
+    g_assert_cmpuint(w.nverdicts, ==, 7);
     world_free(&w);
 }
 
@@ -456,7 +457,7 @@ static void a_chain_of_shuffles_of_any_depth_runs(void)
     g_assert_cmpuint(trp_engine_stages(w.engine), ==, DEEP);
     world_run_out(&w, 1000);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    g_assert_cmpuint(w.verdicts->len, ==, DEEP);
+    g_assert_cmpuint(w.nverdicts, ==, DEEP);
     world_free(&w);
 }
 
@@ -510,10 +511,10 @@ static void tasks_go_where_most_of_their_partitions_are(void)
     submit_dataset(&w, of_runs);
     for (uint32_t i = 0; i < 6; i++)
         assert_places(&w, i, i == 1 || i == 4 ? "1 " : i == 5 ? "2 " : "0 ");
-    for (guint i = 0; i < w.attempts->len; i++) /* none of a's */
+    for (guint i = 0; i < w.nattempts; i++) /* none of a's */
         g_assert_cmpuint(world_attempt_at(&w, i)->stage.n, ==, 1);
     world_run_out(&w, SECOND);
-    g_assert_cmpuint(w.verdicts->len, ==, 6);
+    g_assert_cmpuint(w.nverdicts, ==, 6);
 
     both[0].first = left;
     both[0].nfirst = 3;
@@ -643,7 +644,7 @@ static bool random_source(const struct world *w, GRand *r, trp_stage_id id,
 
 static void random_end(struct world *w, GRand *r, bool kindly)
 {
-    guint i = (guint)g_rand_int_range(r, 0, (gint32)w->attempts->len);
+    guint i = (guint)g_rand_int_range(r, 0, (gint32)w->nattempts);
     struct world_attempt a = *world_attempt_at(w, i);
     uint64_t sizes[] = {1, 0, 4711};
     struct trp_event ev = {
@@ -659,16 +660,14 @@ static void random_end(struct world *w, GRand *r, bool kindly)
         ev.ended.status = TRP_END_FETCH;
     else if (!a.kill && !kindly && g_rand_int_range(r, 0, 20) == 0)
         ev.ended.status = TRP_END_EXIT;
-    g_array_remove_index(w->attempts, i);
     world_step(w, &ev);
 }
 
 static void random_cluster_event(struct world *w, GRand *r)
 {
     struct trp_event ev = {.kind = TRP_EVENT_CACHED};
-    uint32_t n = w->live->len;
-    uint32_t x =
-        n ? g_array_index(w->live, uint32_t, g_rand_int_range(r, 0, (int)n)) : 0;
+    uint32_t n = w->nlive;
+    uint32_t x = n ? w->live[g_rand_int_range(r, 0, (int)n)] : 0;
     switch (g_rand_int_range(r, 0, 5)) {
     case 0:
         if (n)
@@ -743,7 +742,7 @@ static void random_stream(uint32_t seed)
             random_cluster_event(&w, r);
         } else if (what == 2) {
             world_time(&w, w.now + SECOND / 4);
-        } else if (w.attempts->len) {
+        } else if (w.nattempts) {
             random_end(&w, r, false);
         }
         check_stages(&w);
@@ -751,7 +750,7 @@ static void random_stream(uint32_t seed)
     for (int i = 0; i < 6; i++) /* enough for any gang, whoever is left */
         world_come(&w, trp_engine_expect_executor(w.engine, (trp_profile_id){0}).n);
     for (int i = 0; i < 20000 && w.job_ends < jobs; i++) {
-        if (w.attempts->len)
+        if (w.nattempts)
             random_end(&w, r, true);
         else
             world_time(&w, w.now + SECOND);
@@ -765,7 +764,7 @@ static void random_stream(uint32_t seed)
     }
     if (w.job_ends != jobs)
         g_error("seed %u: %u of %u jobs ended", seed, w.job_ends, jobs);
-    while (w.attempts->len)
+    while (w.nattempts)
         random_end(&w, r, true);
     world_step(&w, &(struct trp_event){.kind = TRP_EVENT_TIME}); /* frees the last */
     for (uint32_t i = 0; i < w.engine->nstages; i++)

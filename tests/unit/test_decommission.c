@@ -1,8 +1,10 @@
 /* Executors that are to go in good order: by an announcement, when they are idle or
  * excluded, and by force when they take too long. */
+#include <glib.h>
+
 #include "conf/options.h"
 #include "core/engine_state.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 static void start(struct world *w, const struct trp_engine_config *c)
 {
@@ -15,8 +17,8 @@ static void submit(struct world *w, uint32_t ntasks)
 {
     struct trp_stage_spec s = {.name = "a", .tasks_known = true, .ntasks = ntasks};
     world_submit(w, &s, 1);
-    while (w->executors->len)
-        world_come(w, g_array_index(w->executors, uint32_t, 0));
+    while (w->nasked)
+        world_come(w, w->asked[0]);
 }
 
 static void decommission(struct world *w, uint32_t executor)
@@ -28,9 +30,8 @@ static void decommission(struct world *w, uint32_t executor)
 
 static trp_attempt_id on_executor(const struct world *w, uint32_t executor)
 {
-    for (guint i = 0; i < w->attempts->len; i++) {
-        const struct world_attempt *a =
-            &g_array_index(w->attempts, struct world_attempt, i);
+    for (guint i = 0; i < w->nattempts; i++) {
+        const struct world_attempt *a = &w->attempts[i];
         if (a->executor == executor)
             return a->id;
     }
@@ -39,8 +40,8 @@ static trp_attempt_id on_executor(const struct world *w, uint32_t executor)
 
 static const struct trp_action *verdict(const struct world *w, guint i)
 {
-    g_assert_cmpuint(i, <, w->verdicts->len);
-    return &g_array_index(w->verdicts, struct trp_action, i);
+    g_assert_cmpuint(i, <, w->nverdicts);
+    return &w->verdicts[i];
 }
 
 static void it_is_released_when_its_last_task_ends(void)
@@ -53,7 +54,7 @@ static void it_is_released_when_its_last_task_ends(void)
     g_assert_cmpuint(w.releases, ==, 0);
     world_end(&w, on_executor(&w, 0), TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.releases, ==, 1);
-    g_assert_cmpuint(w.attempts->len, ==, 1); /* nothing new there */
+    g_assert_cmpuint(w.nattempts, ==, 1); /* nothing new there */
     decommission(&w, 1);
     world_lose(&w, 0, TRP_LOSS_RELEASED);
     world_lose(&w, 1, TRP_LOSS_EXITED);
@@ -97,7 +98,7 @@ static void it_is_forced_to_go_and_nothing_counts(void)
     g_assert_cmpuint(w.releases, ==, 0);
     world_time(&w, 5 * SECOND);
     g_assert_cmpuint(w.releases, ==, 1);
-    g_assert_cmpuint(w.attempts->len, ==, 3); /* until it has gone */
+    g_assert_cmpuint(w.nattempts, ==, 3); /* until it has gone */
     world_lose(&w, 2, TRP_LOSS_RELEASED);
     g_assert_cmpint(verdict(&w, 0)->task_end.status, ==, TRP_END_LOST);
     g_assert_false(verdict(&w, 0)->task_end.counted);
@@ -137,7 +138,7 @@ static void idle_executors_are_decommissioned_when_that_is_on(void)
         world_run_out(&w, SECOND);
         world_time(&w, 20 * SECOND);
         g_assert_cmpuint(w.releases, ==, 2);
-        g_assert_cmpuint(w.executors->len, ==, 2);
+        g_assert_cmpuint(w.nasked, ==, 2);
         for (uint32_t i = 0; i < 2; i++)
             g_assert_true((w.engine->executors[i]->decommissioned_ns != INT64_MAX) ==
                           on);
@@ -170,8 +171,7 @@ static void an_excluded_one_goes_when_its_tasks_have_ended(void)
     world_end(&w, on_executor(&w, 0), TRP_END_EXIT, 1, SECOND);
     world_end(&w, on_executor(&w, 0), TRP_END_SUCCESS, 0, SECOND);
     submit(&w, 1); /* runs there beside the last one of the first stage */
-    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-              TRP_END_SUCCESS, 0, SECOND);
+    world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     /* The first stage has succeeded: now its failure counts for the application. */
     g_assert_cmpuint(w.releases, ==, 0);
     world_end(&w, on_executor(&w, 0), TRP_END_SUCCESS, 0, SECOND);

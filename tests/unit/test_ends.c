@@ -1,7 +1,9 @@
 /* Allocations that end: of one executor, of the run itself; what is told of it. */
+#include <glib.h>
+
 #include "conf/options.h"
 #include "core/engine_state.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 static void start(struct world *w, uint32_t max_executors)
 {
@@ -29,8 +31,7 @@ static void tell_end(struct world *w, uint32_t executor, int64_t at)
 
 static void end_first(struct world *w, int64_t duration)
 {
-    world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
-              TRP_END_SUCCESS, 0, duration);
+    world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, duration);
 }
 
 static void a_run_that_can_begin_nothing_more_is_told_once(void)
@@ -42,19 +43,19 @@ static void a_run_that_can_begin_nothing_more_is_told_once(void)
     tell_end(&w, TRP_NONE, w.now + 10 * SECOND);
     w.now += 6 * SECOND;
     end_first(&w, 6 * SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 1); /* the other one may go on */
+    g_assert_cmpuint(w.nattempts, ==, 1); /* the other one may go on */
     g_assert_cmpuint(w.out_of_time, ==, 0);
     trp_engine_why_waiting(w.engine, w.now, (trp_stage_id){0}, why, sizeof(why));
     g_assert_cmpstr(why, ==,
                     "its allocation ends in 4 s, and its tasks take 6 s (median)");
     end_first(&w, 6 * SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpuint(w.nattempts, ==, 0);
     g_assert_cmpuint(w.out_of_time, ==, 1);
     world_time(&w, w.now + SECOND);
     g_assert_cmpuint(w.out_of_time, ==, 1);
     /* The end is moved: it goes on. */
     tell_end(&w, TRP_NONE, w.now + 20 * SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     world_free(&w);
 }
 
@@ -67,8 +68,8 @@ static void while_another_stage_can_run_the_run_is_not_out_of_time(void)
     tell_end(&w, TRP_NONE, w.now + 10 * SECOND);
     w.now += 6 * SECOND;
     end_first(&w, 6 * SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
-    g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 0).stage.n, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
+    g_assert_cmpuint(w.attempts[0].stage.n, ==, 1);
     g_assert_cmpuint(w.out_of_time, ==, 0);
     end_first(&w, SECOND);
     end_first(&w, SECOND);
@@ -81,7 +82,7 @@ static void an_executor_that_ends_too_soon_is_replaced(void)
     struct world w;
     start(&w, 1);
     submit(&w, "a", 3);
-    uint32_t first = g_array_index(w.attempts, struct world_attempt, 0).executor;
+    uint32_t first = w.attempts[0].executor;
     tell_end(&w, first, w.now + 10 * SECOND);
     w.now += 6 * SECOND;
     end_first(&w, 6 * SECOND);
@@ -89,9 +90,8 @@ static void an_executor_that_ends_too_soon_is_replaced(void)
     g_assert_cmpuint(w.outlives, ==, 1);
     g_assert_cmpuint(w.outlived.outlived.executor.n, ==, first);
     g_assert_cmpint(w.outlived.outlived.takes_ns, ==, 6 * SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
-    g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 0).executor, !=,
-                     first);
+    g_assert_cmpuint(w.nattempts, ==, 1);
+    g_assert_cmpuint(w.attempts[0].executor, !=, first);
     g_assert_cmpuint(w.out_of_time, ==, 0);
     world_free(&w);
 }
@@ -101,7 +101,7 @@ static void the_end_of_the_run_is_no_reason_to_replace_an_executor(void)
     struct world w;
     start(&w, 2);
     submit(&w, "a", 8);
-    uint32_t first = g_array_index(w.attempts, struct world_attempt, 0).executor;
+    uint32_t first = w.attempts[0].executor;
     tell_end(&w, first, w.now + 10 * SECOND);
     tell_end(&w, TRP_NONE, w.now + 10 * SECOND);
     w.now += 6 * SECOND;
@@ -113,13 +113,13 @@ static void the_end_of_the_run_is_no_reason_to_replace_an_executor(void)
 /* The executor that runs the only attempt reaches its end; what was told of it. */
 static const struct trp_action *reach_end(struct world *w)
 {
-    uint32_t x = g_array_index(w->attempts, struct world_attempt, 0).executor;
+    uint32_t x = w->attempts[0].executor;
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
                            .decommissioned = {.executor = {x}}};
     w->now += 10 * SECOND;
     world_step(w, &ev);
     world_lose(w, x, TRP_LOSS_TIME_LIMIT);
-    return &g_array_index(w->verdicts, struct trp_action, w->verdicts->len - 1);
+    return &w->verdicts[w->nverdicts - 1];
 }
 
 static void a_task_may_outlive_one_allocation_but_not_all(void)
@@ -128,7 +128,7 @@ static void a_task_may_outlive_one_allocation_but_not_all(void)
     start(&w, 1);
     submit(&w, "a", 1);
     for (uint32_t i = 0; i < 5; i++) {
-        g_assert_cmpuint(w.attempts->len, ==, 1);
+        g_assert_cmpuint(w.nattempts, ==, 1);
         const struct trp_action *v = reach_end(&w);
         g_assert_cmpint(v->task_end.status, ==, TRP_END_LOST);
         g_assert_cmpint(v->task_end.code, ==, TRP_LOSS_TIME_LIMIT);
@@ -136,10 +136,10 @@ static void a_task_may_outlive_one_allocation_but_not_all(void)
         g_assert_cmpuint(v->task_end.failures, ==, i);
         g_assert_cmpint(v->task_end.retried, ==, i < 4);
     }
-    g_assert_cmpuint(w.ended->len, ==, 1);
-    const struct trp_action *end = &g_array_index(w.ended, struct trp_action, 0);
+    g_assert_cmpuint(w.nended, ==, 1);
+    const struct trp_action *end = &w.ended[0];
     g_assert_cmpint(end->stage_ended.outcome, ==, TRP_OUTCOME_FAILED);
-    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "task 0 failed 4 times");
+    g_assert_cmpstr(w.texts[0], ==, "task 0 failed 4 times");
     world_free(&w);
 }
 
@@ -168,12 +168,11 @@ static void a_gang_that_can_never_be_had_ends_its_stage(void)
                                .ranks = 4};
     start(&w, 1);
     world_submit(&w, &s, 1);
-    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_NEVER,
-              0, 0);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
-    const struct trp_action *end = &g_array_index(w.ended, struct trp_action, 0);
+    world_end(&w, w.attempts[0].id, TRP_END_NEVER, 0, 0);
+    g_assert_cmpuint(w.nattempts, ==, 0);
+    const struct trp_action *end = &w.ended[0];
     g_assert_cmpint(end->stage_ended.code, ==, TRP_ENEVER);
-    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "its ranks can never be had");
+    g_assert_cmpstr(w.texts[0], ==, "its ranks can never be had");
     world_free(&w);
 }
 
@@ -189,17 +188,14 @@ static void a_gang_may_outlive_one_allocation_but_not_all(void)
     world_submit(&w, &s, 1);
     for (uint32_t i = 0; i < 8; i++) { /* cancelled, and at its time limit */
         enum trp_loss how = i % 2 ? TRP_LOSS_TIME_LIMIT : TRP_LOSS_DECOMMISSIONED;
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                  TRP_END_LOST, (int32_t)how, SECOND);
-        const struct trp_action *v =
-            &g_array_index(w.verdicts, struct trp_action, w.verdicts->len - 1);
+        world_end(&w, w.attempts[0].id, TRP_END_LOST, (int32_t)how, SECOND);
+        const struct trp_action *v = &w.verdicts[w.nverdicts - 1];
         g_assert_cmpint(v->task_end.counted, ==, i > 1 && i % 2);
         g_assert_true(v->task_end.retried);
     }
-    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_LOST,
-              TRP_LOSS_TIME_LIMIT, SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
-    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, "task 0 failed 4 times");
+    world_end(&w, w.attempts[0].id, TRP_END_LOST, TRP_LOSS_TIME_LIMIT, SECOND);
+    g_assert_cmpuint(w.nattempts, ==, 0);
+    g_assert_cmpstr(w.texts[0], ==, "task 0 failed 4 times");
     world_free(&w);
 }
 
@@ -227,9 +223,9 @@ static void nothing_is_sent_ahead_to_an_executor_that_ends_before(void)
     tell_end(&w, 0, w.now + SECOND);
     for (int i = 0; i < 4; i++)
         end_first(&w, SECOND / 1000);
-    g_assert_cmpuint(w.attempts->len, >, 1);
+    g_assert_cmpuint(w.nattempts, >, 1);
     w.now += SECOND - SECOND / 2000;
-    while (w.attempts->len)
+    while (w.nattempts)
         end_first(&w, SECOND / 1000);
     g_assert_cmpuint(w.outlives, ==, 1);
     world_free(&w);

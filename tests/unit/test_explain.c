@@ -1,8 +1,11 @@
 /* Why a stage waits: every reason that the engine tells, in the situation it is for. */
-#include "engine_world.h"
+
+#include <glib.h>
+#include <string.h>
 
 #include "conf/options.h"
 #include "core/sched/pools.h"
+#include "world/world.h"
 
 static const char *why(const struct world *w, uint32_t stage)
 {
@@ -26,8 +29,7 @@ static void submit_in_pool(struct world *w, const struct trp_stage_spec *s,
 
 static void fail_first(struct world *w)
 {
-    world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id, TRP_END_EXIT,
-              1, SECOND);
+    world_end(w, w->attempts[0].id, TRP_END_EXIT, 1, SECOND);
 }
 
 static const char *on_one_host(uint32_t executor)
@@ -62,7 +64,7 @@ static void a_static_run_waits_for_its_ranks(void)
                 trp_engine_expect_executor(w.engine, (trp_profile_id){0}).n, ==, i);
         world_come(&w, 0);
         world_submit(&w, &s, 1);
-        g_assert_cmpuint(w.attempts->len, ==, 0);
+        g_assert_cmpuint(w.nattempts, ==, 0);
         g_assert_cmpstr(why(&w, 0), ==,
                         "1 of 4 executors have come; waiting for more for at most 30 s "
                         "(scheduler.minRegisteredResourcesRatio)");
@@ -72,7 +74,7 @@ static void a_static_run_waits_for_its_ranks(void)
             world_time(&w, 30 * SECOND);
         else
             world_come(&w, 1);
-        g_assert_cmpuint(w.attempts->len, ==, late ? 1 : 2);
+        g_assert_cmpuint(w.nattempts, ==, late ? 1 : 2);
         world_free(&w);
     }
 }
@@ -86,7 +88,7 @@ static void executors_excluded_for_the_stage_are_named(void)
     start_excluding(&w, &c, &s);
     for (int i = 0; i < 3; i++)
         fail_first(&w);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpuint(w.nattempts, ==, 0);
     g_assert_cmpstr(why(&w, 0), ==,
                     "executor 1 is excluded for the stage: 1 tasks failed there "
                     "(excludeOnFailure.stage.maxFailedTasksPerExecutor), and so is the "
@@ -104,7 +106,7 @@ static void a_task_excluded_from_all_executors_is_named(void)
     start_excluding(&w, &c, &s);
     fail_first(&w);
     fail_first(&w);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpuint(w.nattempts, ==, 0);
     g_test_message("%s", why(&w, 0));
     g_assert_true(g_str_has_prefix(
         why(&w, 0), "task 0 is excluded from executor 1: it failed there 1 times "
@@ -127,7 +129,7 @@ static void hosts_excluded_for_the_application_are_named(void)
     world_run_out(&w, SECOND); /* it succeeded: its failure counts from now on */
     w.manual = true;
     world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpuint(w.nattempts, ==, 0);
     g_assert_cmpstr(why(&w, 1), ==,
                     "node h is excluded for the application: 1 of its executors, or a "
                     "fetch of an output, failed (excludeOnFailure.application."
@@ -149,9 +151,8 @@ static void the_turn_of_an_earlier_job_is_told(void)
                     "(2 of its tasks run, 4 are pending)");
     IS(&w, 0, "limits");
     IS(&w, 1, "turn");
-    while (w.attempts->len && w.verdicts->len < 4)
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                  TRP_END_SUCCESS, 0, SECOND);
+    while (w.nattempts && w.nverdicts < 4)
+        world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     /* Nobody is before it any more; the slots are taken all the same. */
     g_assert_cmpstr(
         why(&w, 1), ==,
@@ -247,7 +248,7 @@ static void the_end_of_a_wait_for_locality_is_told(void)
     };
     world_step(&w, &ev);
     world_time(&w, SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
     g_assert_cmpstr(why(&w, 1), ==,
                     "waiting 2.0 s more for a slot at level NODE_LOCAL");
     IS(&w, 1, "locality");
@@ -354,8 +355,7 @@ static void what_has_run_is_not_looked_through(void)
     w.unchecked = true;
     world_submit(&w, &s, 1);
     for (uint32_t i = 0; i < RAN; i++)
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                  TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     int64_t began = g_get_monotonic_time();
     for (int i = 0; i < CALLS; i++)
         IS(&w, 0, "limits");

@@ -1,11 +1,12 @@
 /* Who holds idle executors in vain, and waits behind somebody who may wait for their
  * room, gives way. The barrier stage `all` has two of the three executors that it
  * needs. Executors come, and are gone, when the test says so. */
+#include <glib.h>
+
 #include "conf/options.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 #define MINUTE (60 * SECOND)
-#define GOES (UINT32_C(1) << 31) /* world_take_action's mark */
 
 static void open_world(struct world *w, bool exclusion)
 {
@@ -50,24 +51,24 @@ static void run_first_two(struct world *w)
     world_submit(w, &a, 1);
     world_come(w, 0);
     world_come(w, 1);
-    g_assert_cmpuint(w->attempts->len, ==, 2);
+    g_assert_cmpuint(w->nattempts, ==, 2);
 }
 
 /* Those that were let go and withdrawn are gone. How many there were. */
 static uint32_t gone(struct world *w)
 {
     uint32_t n = 0;
-    for (guint i = 0; i < w->executors->len;) {
-        uint32_t x = g_array_index(w->executors, uint32_t, i);
-        if (!(x & GOES)) {
+    for (guint i = 0; i < w->nasked;) {
+        uint32_t x = w->asked[i];
+        if (!(x & WORLD_GOES)) {
             i++;
             continue;
         }
-        g_array_remove_index(w->executors, i);
-        for (guint k = 0; k < w->executors->len; k++)
-            if (g_array_index(w->executors, uint32_t, k) == (x & ~GOES))
-                g_array_remove_index(w->executors, k--);
-        world_lose(w, x & ~GOES, TRP_LOSS_RELEASED);
+        world_unask(w, i);
+        for (guint k = 0; k < w->nasked; k++)
+            if (w->asked[k] == (x & ~WORLD_GOES))
+                world_unask(w, k--);
+        world_lose(w, x & ~WORLD_GOES, TRP_LOSS_RELEASED);
         i = 0;
         n++;
     }
@@ -77,9 +78,9 @@ static uint32_t gone(struct world *w)
 /* These wait, in this order. */
 static void assert_waiting(struct world *w, const uint32_t *numbers, guint n)
 {
-    g_assert_cmpuint(w->executors->len, ==, n);
+    g_assert_cmpuint(w->nasked, ==, n);
     for (guint i = 0; i < n; i++)
-        g_assert_cmpuint(g_array_index(w->executors, uint32_t, i), ==, numbers[i]);
+        g_assert_cmpuint(w->asked[i], ==, numbers[i]);
 }
 #define ASSERT_WAITING(w, ...)                                                         \
     assert_waiting(w, (const uint32_t[]){__VA_ARGS__},                                 \
@@ -106,7 +107,7 @@ static void a_barrier_stage_gives_way_to_another_profile(void)
     gone(&w);
     for (uint32_t i = 0; i < 3; i++)
         world_come(&w, ((const uint32_t[]){3, 6, 7})[i]);
-    g_assert_cmpuint(w.attempts->len, ==, 3);
+    g_assert_cmpuint(w.nattempts, ==, 3);
     world_free(&w);
 }
 
@@ -141,7 +142,7 @@ static void late_it_gives_way_time_and_again(void)
         struct world w;
         open_world(&w, false);
         others[i](&w);
-        uint32_t n = w.executors->len; /* `all` asks for n and two more */
+        uint32_t n = w.nasked; /* `all` asks for n and two more */
         submit_barrier(&w);
         world_come(&w, n);
         world_time(&w, 10 * SECOND);
@@ -158,7 +159,7 @@ static void late_it_gives_way_time_and_again(void)
         g_assert_cmpuint(gone(&w), ==, 2);
         for (uint32_t k = n + 4; k < n + 7; k++)
             world_come(&w, k);
-        g_assert_cmpuint(w.attempts->len, ==, n ? 3 : 4); /* a gang's, too */
+        g_assert_cmpuint(w.nattempts, ==, n ? 3 : 4); /* a gang's, too */
         world_free(&w);
     }
 }
@@ -197,14 +198,14 @@ static void a_stage_excluded_on_all_that_it_has_gives_way(void)
         end_first(&w, TRP_END_EXIT);
     g_assert_cmpuint(gone(&w), ==, 1);
     ASSERT_WAITING(&w, 2, 3);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     world_time(&w, w.now + SECOND);
     g_assert_cmpuint(gone(&w), ==, 1);
-    g_assert_cmpuint(w.live->len, ==, 0);
+    g_assert_cmpuint(w.nlive, ==, 0);
     world_come(&w, 2);
     end_first(&w, TRP_END_SUCCESS);
     world_come(&w, 3);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
     world_free(&w);
 }
 

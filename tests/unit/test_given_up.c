@@ -1,8 +1,11 @@
 /* Tasks that are given up, and what comes after them: tolerate, keep_going, after … each;
  * stages that are checked, and such that may run nowhere.
  */
+#include <glib.h>
+#include <string.h>
+
 #include "conf/options.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 static void start(struct world *w, bool keep_going)
 {
@@ -36,8 +39,8 @@ static bool is_of(const struct world_attempt *a, uint32_t stage, uint32_t task)
 static void run_out(struct world *w, uint32_t bad, uint32_t task, uint32_t succeeded[8])
 {
     memset(succeeded, 0, 8 * sizeof(*succeeded));
-    while (w->attempts->len) {
-        struct world_attempt a = g_array_index(w->attempts, struct world_attempt, 0);
+    while (w->nattempts) {
+        struct world_attempt a = w->attempts[0];
         bool fails = is_of(&a, bad, task);
         w->now += SECOND;
         if (a.kill)
@@ -52,8 +55,8 @@ static void run_out(struct world *w, uint32_t bad, uint32_t task, uint32_t succe
 static void is_given_up(const struct world *w, guint i, uint32_t stage, uint32_t task,
                         uint32_t parent)
 {
-    g_assert_cmpuint(i, <, w->given_up->len);
-    const struct trp_action *a = &g_array_index(w->given_up, struct trp_action, i);
+    g_assert_cmpuint(i, <, w->ngiven_up);
+    const struct trp_action *a = &w->given_up[i];
     g_assert_cmpuint(a->given_up.stage.n, ==, stage);
     g_assert_cmpuint(a->given_up.task, ==, task);
     g_assert_cmpuint(a->given_up.parent.n, ==, parent);
@@ -63,13 +66,13 @@ static void is_given_up(const struct world *w, guint i, uint32_t stage, uint32_t
 static void ended(const struct world *w, uint32_t stage, enum trp_outcome outcome,
                   const char *text)
 {
-    for (guint i = 0; i < w->ended->len; i++) {
-        const struct trp_action *a = &g_array_index(w->ended, struct trp_action, i);
+    for (guint i = 0; i < w->nended; i++) {
+        const struct trp_action *a = &w->ended[i];
         if (a->stage_ended.stage.n != stage)
             continue;
         g_assert_cmpint(a->stage_ended.outcome, ==, outcome);
-        if (!g_str_has_prefix(g_ptr_array_index(w->texts, i), text))
-            g_error("stage %u: %s", stage, (char *)g_ptr_array_index(w->texts, i));
+        if (!g_str_has_prefix(w->texts[i], text))
+            g_error("stage %u: %s", stage, (char *)w->texts[i]);
         return;
     }
     g_error("stage %u has not ended", stage);
@@ -95,7 +98,7 @@ static void a_bad_task_costs_its_own_chain_only(void)
     g_assert_cmpuint(ran[1], ==, 0xd);
     g_assert_cmpuint(ran[2], ==, 0xd);
     g_assert_cmpuint(ran[3] | ran[4], ==, 0);
-    g_assert_cmpuint(w.given_up->len, ==, 3);
+    g_assert_cmpuint(w.ngiven_up, ==, 3);
     is_given_up(&w, 0, 0, 1, TRP_NONE);
     is_given_up(&w, 1, 1, 1, 0);
     is_given_up(&w, 2, 2, 1, 1);
@@ -123,7 +126,7 @@ static void what_is_skipped_is_to_be_tolerated_too(void)
         v[2].tolerate_ppm = 250000;
         world_submit(&w, v, 4);
         run_out(&w, 0, 1, ran);
-        g_assert_cmpuint(w.given_up->len, ==, 3);
+        g_assert_cmpuint(w.ngiven_up, ==, 3);
         if (tolerated) {
             g_assert_cmpuint(ran[2], ==, 0xd);
             g_assert_cmpuint(ran[3], ==, 1);
@@ -145,8 +148,7 @@ static void with_keep_going_a_stage_fails_when_its_other_tasks_are_over(void)
     struct trp_stage_spec v[] = {stage("a", 4, NULL, 0), stage("b", 4, &each_of_0, 1)};
     v[0].tolerate = v[1].tolerate = 1;
     world_submit(&w, v, 2);
-    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
-              1, SECOND);
+    world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
     run_out(&w, 0, 3, ran);
     g_assert_cmpuint(ran[0], ==, 6);
     g_assert_cmpuint(ran[1], ==, 6);
@@ -171,13 +173,13 @@ static void a_child_that_begins_later_hears_of_what_was_given_up(void)
     world_submit(&w, v, 3);
     run_out(&w, 0, 2, ran);
     ended(&w, 0, TRP_OUTCOME_FAILED, "task 2 failed once");
-    g_assert_cmpuint(w.ready->len, ==, 1);
-    g_assert_cmpuint(w.given_up->len, ==, 1);
+    g_assert_cmpuint(w.nready, ==, 1);
+    g_assert_cmpuint(w.ngiven_up, ==, 1);
     struct trp_event ev = {
         .kind = TRP_EVENT_STAGE_TASKS, .tasks = {.stage = {2}, .ntasks = 3}
     };
     world_step(&w, &ev);
-    g_assert_cmpuint(w.given_up->len, ==, 2);
+    g_assert_cmpuint(w.ngiven_up, ==, 2);
     is_given_up(&w, 1, 2, 2, 0);
     run_out(&w, TRP_NONE, 0, ran);
     g_assert_cmpuint(ran[2], ==, 3);
@@ -232,12 +234,11 @@ static void a_long_chain_is_skipped_without_recursion(void)
         v[i] = stage("s", 2, &p[i], i > 0);
     }
     world_submit(&w, v, N);
-    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
-              1, SECOND);
-    g_assert_cmpuint(w.given_up->len, ==, N);
+    world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpuint(w.ngiven_up, ==, N);
     is_given_up(&w, N - 1, N - 1, 0, N - 2);
     world_run_out(&w, SECOND);
-    g_assert_cmpuint(w.verdicts->len, ==, N + 1);
+    g_assert_cmpuint(w.nverdicts, ==, N + 1);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_free(v);
     g_free(p);
@@ -260,7 +261,7 @@ static void what_is_done_is_not_skipped(void)
     };
     world_step(&w, &ev);
     run_out(&w, 0, 0, ran);
-    g_assert_cmpuint(w.given_up->len, ==, 1);
+    g_assert_cmpuint(w.ngiven_up, ==, 1);
     ended(&w, 1, TRP_OUTCOME_SUCCEEDED, "");
     world_free(&w);
 }
@@ -343,9 +344,8 @@ static void start_excluded(struct world *w)
     w->host_of = on_one_host;
     world_submit(w, &s, 1);
     world_come(w, 0);
-    world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id, TRP_END_EXIT,
-              1, SECOND);
-    g_assert_cmpuint(w->attempts->len, ==, 0);
+    world_end(w, w->attempts[0].id, TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpuint(w->nattempts, ==, 0);
     g_assert_cmpuint(w->releases, ==, 1);
     world_lose(w, 0, TRP_LOSS_RELEASED);
 }
@@ -356,10 +356,10 @@ static void what_is_excluded_everywhere_waits_for_room_elsewhere(void)
     start_excluded(&w);
     for (int i = 0; i < 5; i++)
         world_time(&w, w.now + 120 * SECOND);
-    g_assert_cmpuint(w.ended->len, ==, 0);
+    g_assert_cmpuint(w.nended, ==, 0);
     w.host_of = NULL;
     world_come(&w, 1);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
     world_run_out(&w, SECOND);
     ended(&w, 0, TRP_OUTCOME_SUCCEEDED, "");
     world_free(&w);
@@ -371,13 +371,13 @@ static void and_is_given_up_when_another_has_come_in_vain(void)
     start_excluded(&w);
     world_time(&w, w.now + 200 * SECOND);
     world_come(&w, 1);
-    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
-              1, SECOND); /* two attempts on a host exclude it */
+    world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1,
+              SECOND); /* two attempts on a host exclude it */
     world_lose(&w, 1, TRP_LOSS_RELEASED);
     world_come(&w, 2);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpuint(w.nattempts, ==, 0);
     world_time(&w, w.now + 119 * SECOND);
-    g_assert_cmpuint(w.ended->len, ==, 0);
+    g_assert_cmpuint(w.nended, ==, 0);
     world_time(&w, w.now + SECOND);
     ended(&w, 0, TRP_OUTCOME_FAILED, "Aborting TaskSet 0.0 because task 0 cannot run");
     world_free(&w);

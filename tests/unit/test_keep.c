@@ -1,7 +1,10 @@
 /* Slots that are kept for a barrier stage in real rounds (semantics, difference 25).
  * What rounds by hand decide is in tests/scenarios. */
+#include <glib.h>
+#include <string.h>
+
 #include "conf/options.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 enum { LONG, GANG, MANY };
 
@@ -19,9 +22,8 @@ static void begin(struct world *w, struct trp_engine_config c)
 static guint running(const struct world *w, uint32_t stage)
 {
     guint n = 0;
-    for (guint i = 0; i < w->attempts->len; i++) {
-        const struct world_attempt *a =
-            &g_array_index(w->attempts, struct world_attempt, i);
+    for (guint i = 0; i < w->nattempts; i++) {
+        const struct world_attempt *a = &w->attempts[i];
         n += a->stage.n == stage && !a->queued;
     }
     return n;
@@ -29,8 +31,8 @@ static guint running(const struct world *w, uint32_t stage)
 
 static void end_one(struct world *w, uint32_t stage, int64_t duration_ns)
 {
-    for (guint i = 0; i < w->attempts->len; i++) {
-        struct world_attempt a = g_array_index(w->attempts, struct world_attempt, i);
+    for (guint i = 0; i < w->nattempts; i++) {
+        struct world_attempt a = w->attempts[i];
         if (a.stage.n != stage || a.queued)
             continue;
         world_end(w, a.id, TRP_END_SUCCESS, 0, duration_ns);
@@ -52,7 +54,7 @@ static void a_barrier_stage_does_not_wait_for_later_stages(void)
 {
     struct world w;
     begin(&w, world_config(2));
-    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(w.nlive, ==, 2);
     g_assert_cmpuint(running(&w, LONG), ==, 1);
     g_assert_cmpuint(running(&w, MANY), ==, 0);
     explain(&w, GANG, "1 of 2 are free; they are kept for it for 30 s more");
@@ -123,15 +125,15 @@ static void nothing_is_kept_until_executors_are_enough(void)
     w.manual = true;
     world_start(&w, &c);
     world_submit(&w, v, 2);
-    g_assert_cmpuint(w.executors->len, ==, 2);
-    world_come(&w, g_array_index(w.executors, uint32_t, 0));
+    g_assert_cmpuint(w.nasked, ==, 2);
+    world_come(&w, w.asked[0]);
     g_assert_cmpuint(running(&w, 1), ==, 1);
-    world_come(&w, g_array_index(w.executors, uint32_t, 0));
+    world_come(&w, w.asked[0]);
     g_assert_cmpuint(running(&w, 1), ==, 1);
-    world_lose(&w, g_array_index(w.live, uint32_t, 1), TRP_LOSS_EXITED);
+    world_lose(&w, w.live[1], TRP_LOSS_EXITED);
     end_one(&w, 1, SECOND);
     g_assert_cmpuint(running(&w, 1), ==, 1);
-    world_come(&w, g_array_index(w.executors, uint32_t, 0));
+    world_come(&w, w.asked[0]);
     end_one(&w, 1, SECOND);
     g_assert_cmpuint(running(&w, 0), ==, 2);
     w.manual = false;
@@ -159,19 +161,19 @@ static void later_tasks_that_were_sent_ahead_are_recalled(void)
         w.now += ms;
         end_one(&w, 2, ms);
     }
-    g_assert_cmpuint(w.attempts->len, >, 10);
+    g_assert_cmpuint(w.nattempts, >, 10);
     w.now += ms;
     end_one(&w, 0, 30 * ms);
     g_assert_cmpuint(running(&w, 1), ==, 0);
-    for (guint i = 0; i < w.attempts->len;) {
-        struct world_attempt a = g_array_index(w.attempts, struct world_attempt, i++);
+    for (guint i = 0; i < w.nattempts;) {
+        struct world_attempt a = w.attempts[i++];
         g_assert_true(a.recall == a.queued);
         if (!a.recall)
             continue;
         world_end(&w, a.id, TRP_END_RECALLED, 0, 0);
         i = 0;
     }
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     end_one(&w, 2, ms);
     g_assert_cmpuint(running(&w, 1), ==, 0);
     end_one(&w, 2, ms);
@@ -194,12 +196,12 @@ static void earlier_tasks_that_were_sent_ahead_are_recalled_for_a_free_slot(void
     w.manual = true;
     world_start(&w, &c);
     world_submit(&w, v, 2);
-    uint32_t second = g_array_index(w.executors, uint32_t, 1);
-    world_come(&w, g_array_index(w.executors, uint32_t, 0));
-    while (w.attempts->len < 2) /* one runs, one is queued behind it */
+    uint32_t second = w.asked[1];
+    world_come(&w, w.asked[0]);
+    while (w.nattempts < 2) /* one runs, one is queued behind it */
         end_one(&w, 0, 1000);
     world_come(&w, second);
-    struct world_attempt last = g_array_index(w.attempts, struct world_attempt, 1);
+    struct world_attempt last = w.attempts[1];
     g_assert_true(last.queued);
     g_assert_true(last.recall);
     world_end(&w, last.id, TRP_END_RECALLED, 0, 0);

@@ -1,9 +1,10 @@
 /* What the limits of a run allow of a profile at most, and that what they never allow
  * fails its stage at once. */
+#include <glib.h>
+
 #include "conf/options.h"
 #include "core/limits.h"
-
-#include "engine_world.h"
+#include "world/world.h"
 
 static struct trp_stage_spec gang(uint32_t ranks)
 {
@@ -78,7 +79,7 @@ static void run_one(const struct trp_engine_config *c, const struct trp_stage_sp
     g_assert_cmpuint(w.job_ends, ==, words != NULL);
     if (words) {
         g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
-        g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==, words);
+        g_assert_cmpstr(w.texts[0], ==, words);
     } else {
         world_run_out(&w, SECOND);
         g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);

@@ -1,10 +1,11 @@
 /*
  * What may still run at once: of stages in chains and branches, and of an engine's job.
  */
+#include <glib.h>
+
 #include "conf/options.h"
 #include "core/alloc/outlook.h"
-
-#include "engine_world.h"
+#include "world/world.h"
 
 static const struct trp_resource_profile a = {.name = "a"}, b = {.name = "b"};
 
@@ -145,8 +146,7 @@ static void test_of_a_job(void)
     world_submit(&w, v, 4);
     expect(&w, "0 1, 9 0"); /* what has to ask for its tasks may have any number */
     for (int i = 0; i < 4; i++)
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                  TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     expect(&w, "0 1, 9 0");
     world_run_out(&w, SECOND);
     struct trp_event ev = {
@@ -172,8 +172,7 @@ static void test_of_tasks_that_are_left(void)
     world_submit(&w, &s, 1);
     expect(&w, "5");
     for (int i = 0; i < 7; i++)
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                  TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     expect(&w, "2");
     world_run_out(&w, SECOND);
     world_free(&w);

@@ -1,7 +1,9 @@
 /* When a request may be had from an additional job. Stage a has 40 tasks on executors
  * of one slot; what is held has room for two. */
+#include <glib.h>
+
 #include "conf/options.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 #define MS INT64_C(1000000)
 
@@ -50,8 +52,7 @@ static void wave(struct world *w, int64_t took)
 {
     world_time(w, w->now + took);
     for (int i = 0; i < 2; i++)
-        world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
-                  TRP_END_SUCCESS, 0, took);
+        world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, took);
 }
 
 static void what_has_no_room_inside_is_asked_for_at_once(void)
@@ -61,7 +62,7 @@ static void what_has_no_room_inside_is_asked_for_at_once(void)
     struct world w;
     open_world(&w, &c, 0);
     world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.executors->len, ==, 6);
+    g_assert_cmpuint(w.nasked, ==, 6);
     g_assert_cmpuint(w.may_add, ==, 6);
     world_free(&w);
     /* Where nothing more can be had nothing is said. */
@@ -161,7 +162,7 @@ static void what_was_lost_is_replaced_at_once(void)
     world_come(&w, 1);
     world_time(&w, 10 * SECOND);
     world_lose(&w, 1, TRP_LOSS_EXITED);
-    g_assert_cmpuint(w.executors->len, ==, 1);
+    g_assert_cmpuint(w.nasked, ==, 1);
     g_assert_cmpuint(w.may_add, ==, 1);
     world_free(&w);
 }
@@ -179,7 +180,7 @@ static void a_start_that_failed_is_tried_elsewhere_at_once(void)
     open_world(&w, &c, 1);
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.may_add, ==, 0);
-    ev.refused.executor.n = g_array_index(w.executors, uint32_t, 0);
+    ev.refused.executor.n = w.asked[0];
     world_step(&w, &ev);
     world_time(&w, 2 * SECOND); /* it is asked for again */
     g_assert_cmpuint(w.may_add, ==, 1);

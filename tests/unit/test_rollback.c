@@ -1,5 +1,8 @@
 /* What was made of an indeterminate stage that runs again. */
-#include "engine_world.h"
+#include <glib.h>
+
+#include "conf/options.h"
+#include "world/world.h"
 
 static uint32_t dataset(struct world *w, uint32_t id, bool indeterminate,
                         const struct trp_dataset_parent *parent)
@@ -24,8 +27,8 @@ static void job(struct world *w, uint32_t d)
 /* Live attempts of a task of a stage, in order of launch. */
 static struct world_attempt *live(struct world *w, uint32_t stage, uint32_t task)
 {
-    for (guint i = 0; i < w->attempts->len; i++) {
-        struct world_attempt *a = &g_array_index(w->attempts, struct world_attempt, i);
+    for (guint i = 0; i < w->nattempts; i++) {
+        struct world_attempt *a = &w->attempts[i];
         if (a->stage.n == stage && a->task == task)
             return a;
     }
@@ -48,17 +51,14 @@ static void fail_to_read(struct world *w, struct world_attempt reader,
                   .status = TRP_END_FETCH,
                   .from = {.stage = {0}, .map = 0, .executor = {executor}}}
     };
-    for (guint i = 0; i < w->attempts->len; i++)
-        if (g_array_index(w->attempts, struct world_attempt, i).id.n == reader.id.n)
-            g_array_remove_index(w->attempts, i--);
     world_step(w, &ev);
 }
 
 static guint successes(const struct world *w, uint32_t stage, uint32_t task)
 {
     guint n = 0;
-    for (guint i = 0; i < w->verdicts->len; i++) {
-        const struct trp_action *v = &g_array_index(w->verdicts, struct trp_action, i);
+    for (guint i = 0; i < w->nverdicts; i++) {
+        const struct trp_action *v = &w->verdicts[i];
         n += v->task_end.stage.n == stage && v->task_end.task == task &&
              v->task_end.status == TRP_END_SUCCESS;
     }
@@ -68,8 +68,8 @@ static guint successes(const struct world *w, uint32_t stage, uint32_t task)
 /* Kills take effect, time passes, all succeeds. */
 static void run_out(struct world *w)
 {
-    for (guint i = 0; i < w->attempts->len;) {
-        struct world_attempt a = g_array_index(w->attempts, struct world_attempt, i);
+    for (guint i = 0; i < w->nattempts;) {
+        struct world_attempt a = w->attempts[i];
         if (a.kill)
             world_end(w, a.id, TRP_END_KILLED, 0, SECOND);
         else

@@ -1,9 +1,11 @@
 /* Task sets in real rounds: gangs of executors, copies of slow tasks, exclusion on
  * failure, executors that are about to go. What rounds by hand decide is in
  * tests/scenarios. */
+#include <glib.h>
+
 #include "conf/options.h"
 #include "core/topo/hosts.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 static void a_barrier_stage_starts_when_all_its_slots_are_there(void)
 {
@@ -15,13 +17,13 @@ static void a_barrier_stage_starts_when_all_its_slots_are_there(void)
     w.manual = true;
     world_start(&w, &c);
     world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.executors->len, ==, 3);
+    g_assert_cmpuint(w.nasked, ==, 3);
     for (guint i = 0; i < 3; i++) {
-        g_assert_cmpuint(w.attempts->len, ==, 0);
-        uint32_t x = g_array_index(w.executors, uint32_t, 0);
+        g_assert_cmpuint(w.nattempts, ==, 0);
+        uint32_t x = w.asked[0];
         world_come(&w, x);
     }
-    g_assert_cmpuint(w.attempts->len, ==, 3);
+    g_assert_cmpuint(w.nattempts, ==, 3);
     for (guint i = 0; i < 3; i++)
         g_assert_cmpuint(world_attempt_at(&w, i)->task, ==, i);
     world_run_out(&w, SECOND);
@@ -38,7 +40,7 @@ static void a_barrier_stage_beyond_the_limits_fails_at_once(void)
     world_init(&w, NULL);
     world_start(&w, &c);
     world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpuint(w.nattempts, ==, 0);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
     world_free(&w);
@@ -61,9 +63,9 @@ static void a_slow_task_gets_a_copy_and_the_first_to_finish_wins(void)
         w.now += SECOND;
         world_end(&w, world_attempt_at(&w, 1)->id, TRP_END_SUCCESS, 0, SECOND);
     }
-    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
     world_time(&w, w.now + SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     g_assert_cmpuint(world_attempt_at(&w, 1)->task, ==, 0);
     g_assert_cmpuint(world_attempt_at(&w, 1)->executor, !=,
                      world_attempt_at(&w, 0)->executor);
@@ -87,7 +89,7 @@ static void a_task_leaves_the_executor_it_failed_on(void)
         uint32_t was = world_attempt_at(&w, 0)->executor;
         w.now += SECOND;
         world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
-        g_assert_cmpuint(w.attempts->len, ==, 1);
+        g_assert_cmpuint(w.nattempts, ==, 1);
         g_assert_cmpuint(world_attempt_at(&w, 0)->executor, !=, was);
     }
     world_run_out(&w, SECOND);
@@ -102,7 +104,7 @@ static void fill_queue(struct world *w, uint32_t executor, trp_stage_id stage)
     while (waiting < 4) {
         trp_attempt_id runs = {0};
         waiting = 0;
-        for (guint i = 0; i < w->attempts->len; i++) {
+        for (guint i = 0; i < w->nattempts; i++) {
             const struct world_attempt *a = world_attempt_at(w, i);
             if (a->executor == executor && a->stage.n == stage.n && !a->queued)
                 runs = a->id;
@@ -117,7 +119,7 @@ static void fill_queue(struct world *w, uint32_t executor, trp_stage_id stage)
 static bool are_recalled(const struct world *w, uint32_t executor)
 {
     bool all = true;
-    for (guint i = 0; i < w->attempts->len; i++) {
+    for (guint i = 0; i < w->nattempts; i++) {
         const struct world_attempt *a = world_attempt_at(w, i);
         all &= a->executor != executor || !a->queued || a->recall;
     }
@@ -161,7 +163,7 @@ static void what_waits_on_an_executor_that_the_application_excludes_goes_elsewhe
     world_end(&w, a->id, TRP_END_EXIT, 1, 1000);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
     fill_queue(&w, bad, (trp_stage_id){1});
-    for (guint i = 0; i < w.attempts->len; i++)
+    for (guint i = 0; i < w.nattempts; i++)
         if (world_attempt_at(&w, i)->stage.n == 0) {
             g_assert_cmpuint(world_attempt_at(&w, i)->executor, !=, bad);
             world_end(&w, world_attempt_at(&w, i)->id, TRP_END_SUCCESS, 0, 1000);
@@ -226,20 +228,19 @@ static void offers_without_a_launch_leave_the_time_of_the_excluded(void)
     world_submit(&w, &a, 1);
     for (guint i = 0; i < 3; i++)
         world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
+    g_assert_cmpuint(w.nattempts, ==, 0);
     submit_at_h0(&w, world_stage("b", 0), 1, 2); /* it begins: a has time anew */
-    g_assert_cmpuint(w.attempts->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
     world_time(&w, w.now + 2 * SECOND);
     struct trp_stage_spec c4 = world_stage("c", 0);
     c4.profile = wide;
     submit_at_h0(&w, c4, 2, 1);
     world_time(&w, w.now + 60 * SECOND);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 1); /* c waits for h0 */
+    g_assert_cmpuint(w.nattempts, ==, 1); /* c waits for h0 */
     world_time(&w, w.now + 60 * SECOND);
-    g_assert_cmpuint(w.ended->len, ==, 1);
-    g_assert_cmpuint(g_array_index(w.ended, struct trp_action, 0).stage_ended.stage.n,
-                     ==, 0);
+    g_assert_cmpuint(w.nended, ==, 1);
+    g_assert_cmpuint(w.ended[0].stage_ended.stage.n, ==, 0);
     world_free(&w);
 }
 
@@ -294,9 +295,9 @@ static void the_rack_of_a_host_without_executors_counts(void)
         .tasks = {.stage = {0}, .ntasks = 1, .prefer = {first, &h1}}
     };
     world_step(&w, &ev);
-    g_assert_cmpuint(w.executors->len, ==, 2);
+    g_assert_cmpuint(w.nasked, ==, 2);
     world_come(&w, 0);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 1);
     g_assert_cmpint(world_attempt_at(&w, 0)->level, ==, TRP_RACK_LOCAL);
     world_come(&w, 1);
     world_run_out(&w, SECOND);

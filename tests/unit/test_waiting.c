@@ -1,7 +1,9 @@
 /* A stage that waits says so, and why: after 15 s, 30 s later, and then every minute.
  */
+#include <glib.h>
+#include <string.h>
+
 #include "conf/options.h"
-#include "engine_world.h"
 
 #include <fcntl.h>
 #include <glib/gstdio.h>
@@ -9,6 +11,7 @@
 #include <unistd.h>
 
 #include "driver/driver_state.h"
+#include "world/world.h"
 
 /* The cluster's reason. */
 static const char *reason;

@@ -1,13 +1,14 @@
 /* How many executors the engine asks for, and which it gives back: growth by steps,
  * limits over all profiles, copies and exclusions that need one more, idle timeouts. */
+#include <glib.h>
+
 #include "conf/options.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 static void end_all(struct world *w, int64_t duration)
 {
-    for (guint n = w->attempts->len; n > 0; n--)
-        world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
-                  TRP_END_SUCCESS, 0, duration);
+    for (guint n = w->nattempts; n > 0; n--)
+        world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, duration);
 }
 
 static void executors_are_asked_for_by_steps(void)
@@ -22,7 +23,7 @@ static void executors_are_asked_for_by_steps(void)
     world_submit(&w, &s, 1);
     for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
         world_time(&w, i * SECOND);
-        g_assert_cmpuint(w.live->len, ==, wanted[i]);
+        g_assert_cmpuint(w.nlive, ==, wanted[i]);
     }
     /* At the maximum nothing wakes the driver. */
     g_assert_cmpint(trp_engine_next_timer(w.engine), ==, INT64_MAX);
@@ -40,11 +41,11 @@ static void the_initial_number_is_asked_for_when_a_profile_is_first_used(void)
     c.initial_executors = 4;
     world_begin(&w, &c, 1);
     world_time(&w, SECOND);
-    g_assert_cmpuint(w.live->len, ==, 0);
+    g_assert_cmpuint(w.nlive, ==, 0);
     world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.live->len, ==, 4);
+    g_assert_cmpuint(w.nlive, ==, 4);
     world_time(&w, 2 * SECOND + SECOND / 2);
-    g_assert_cmpuint(w.live->len, ==, 5);
+    g_assert_cmpuint(w.nlive, ==, 5);
     world_free(&w);
 }
 
@@ -59,14 +60,13 @@ static void targets_fall_when_tasks_end(void)
     world_submit(&w, &s, 1);
     world_submit(&w, &t, 1);
     world_time(&w, 4 * SECOND);
-    g_assert_cmpuint(w.live->len, ==, 7);
-    while (w.attempts->len > 1)
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                  TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.nlive, ==, 7);
+    while (w.nattempts > 1)
+        world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     world_time(&w, 23 * SECOND);
-    g_assert_cmpuint(w.live->len, ==, 7);
+    g_assert_cmpuint(w.nlive, ==, 7);
     world_time(&w, 25 * SECOND);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     g_assert_cmpuint(w.releases, ==, 6);
     world_free(&w);
 }
@@ -88,15 +88,13 @@ static void a_queued_task_that_has_ended_is_not_waited_for(void)
         world_begin(&w, &c, 1);
         world_submit(&w, &s, 1);
         world_time(&w, SECOND);
-        while (!g_array_index(w.attempts, struct world_attempt, i).queued)
-            if (++i == w.attempts->len) {
+        while (!w.attempts[i].queued)
+            if (++i == w.nattempts) {
                 i = 0;
-                world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                          TRP_END_SUCCESS, 0, SECOND / 10);
+                world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND / 10);
             }
         /* The targets' counts are checked. */
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, i).id, how[k], 0,
-                  SECOND / 10);
+        world_end(&w, w.attempts[i].id, how[k], 0, SECOND / 10);
         world_run_out(&w, SECOND / 10);
         world_time(&w, w.now + 2 * SECOND); /* an executor with more memory */
         world_run_out(&w, SECOND / 10);
@@ -116,13 +114,13 @@ static void limits_hold_over_all_profiles(void)
     v[1].profile = world_profile(&w, "wide", 5, NULL, 0, 0);
     world_submit(&w, v, 2);
     /* Four of two cores leave one; the stage of five waits. */
-    g_assert_cmpuint(w.live->len, ==, 4);
+    g_assert_cmpuint(w.nlive, ==, 4);
     trp_engine_why_waiting(w.engine, w.now, (trp_stage_id){1}, why, sizeof(why));
     g_assert_cmpstr(why, ==,
                     "no executor of profile wide: alloc.max_cores (9) are in use");
     end_all(&w, SECOND);
     end_all(&w, SECOND);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
@@ -143,7 +141,7 @@ static void a_profile_beyond_a_limit_fails_at_once(void)
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
     g_assert_cmpstr(
-        g_ptr_array_index(w.texts, 0), ==,
+        w.texts[0], ==,
         "an executor takes gpu 2, and alloc.max_gpu is 1; raise it or ask for "
         "less");
     world_free(&w);
@@ -161,19 +159,18 @@ static void what_expired_goes_as_far_as_nobody_needs_it(void)
     world_submit(&w, &s, 1);
     world_time(&w, SECOND);
     for (uint32_t i = 0; i < 4; i++) /* the last one runs on */
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                  TRP_END_SUCCESS, 0, SECOND);
+        world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpint(trp_engine_next_timer(w.engine), ==, 11 * SECOND);
     world_time(&w, 11 * SECOND);
     /* The stage keeps its minimum of three; the lowest went. */
-    g_assert_cmpuint(w.live->len, ==, 3);
-    g_assert_cmpuint(g_array_index(w.live, uint32_t, 0), ==, 2);
+    g_assert_cmpuint(w.nlive, ==, 3);
+    g_assert_cmpuint(w.live[0], ==, 2);
     g_assert_cmpint(trp_engine_next_timer(w.engine), ==, INT64_MAX);
     /* When the job is over the others go, which had expired before. */
     end_all(&w, SECOND);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     world_time(&w, 21 * SECOND);
-    g_assert_cmpuint(w.live->len, ==, 0);
+    g_assert_cmpuint(w.nlive, ==, 0);
     world_free(&w);
 }
 
@@ -193,20 +190,17 @@ static void a_copy_gets_an_executor_on_another_host(void)
     world_begin(&w, &c, 2);
     w.host_of = on_one_host;
     world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(w.nlive, ==, 2);
     world_time(&w, SECOND);
     for (uint32_t i = 0; i < 3; i++)
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                  TRP_END_SUCCESS, 0, SECOND);
-    g_assert_cmpuint(w.live->len, ==, 2);
+        world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.nlive, ==, 2);
     world_time(&w, 4 * SECOND);
     /* There was room, but not beside the task. */
-    g_assert_cmpuint(w.live->len, ==, 3);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
-    g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 1).executor, ==,
-                     2);
-    world_end(&w, g_array_index(w.attempts, struct world_attempt, 1).id,
-              TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.nlive, ==, 3);
+    g_assert_cmpuint(w.nattempts, ==, 2);
+    g_assert_cmpuint(w.attempts[1].executor, ==, 2);
+    world_end(&w, w.attempts[1].id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
     world_free(&w);
 }
@@ -232,11 +226,10 @@ static void a_copy_waits_with(struct world *w, uint32_t hosts, bool ramp)
     world_submit(w, &s, 1);
     world_time(w, begun);
     for (uint32_t i = 0; i < 3; i++)
-        world_end(w, g_array_index(w->attempts, struct world_attempt, 0).id,
-                  TRP_END_SUCCESS, 0, SECOND);
+        world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     w->manual = true; /* nothing comes or goes from now on */
     world_time(w, begun + 3 * SECOND);
-    g_assert_cmpuint(w->attempts->len, ==, 1);
+    g_assert_cmpuint(w->nattempts, ==, 1);
 }
 
 static void a_copy_waits(struct world *w, uint32_t hosts)
@@ -254,8 +247,8 @@ static void another_stage(struct world *w)
 static uint32_t asked_for(const struct world *w)
 {
     uint32_t n = 0;
-    for (guint i = 0; i < w->executors->len; i++)
-        n += !(g_array_index(w->executors, uint32_t, i) >> 31);
+    for (guint i = 0; i < w->nasked; i++)
+        n += !(w->asked[i] & WORLD_GOES);
     return n;
 }
 
@@ -315,12 +308,10 @@ static void a_barrier_stage_keeps_its_executors_when_it_runs_again(void)
     world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     for (uint32_t i = 0; i < 3; i++) {
-        g_assert_cmpuint(w.attempts->len, ==, 2);
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                  TRP_END_EXIT, 1, SECOND);
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                  TRP_END_KILLED, 0, SECOND);
-        g_assert_cmpuint(w.live->len, ==, 2);
+        g_assert_cmpuint(w.nattempts, ==, 2);
+        world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
+        world_end(&w, w.attempts[0].id, TRP_END_KILLED, 0, SECOND);
+        g_assert_cmpuint(w.nlive, ==, 2);
         world_time(&w, w.now + SECOND);
     }
     g_assert_cmpuint(w.releases, ==, 0);
@@ -344,19 +335,17 @@ static uint32_t an_output_is_missed(struct world *w, bool same)
         v[1].profile = world_profile(w, "other", 2, NULL, 0, 0);
     world_submit(w, v, 2);
     end_all(w, SECOND);
-    g_assert_cmpuint(w->attempts->len, ==, 3);
-    g_assert_cmpuint(g_array_index(w->attempts, struct world_attempt, 0).stage.n, ==,
-                     1);
+    g_assert_cmpuint(w->nattempts, ==, 3);
+    g_assert_cmpuint(w->attempts[0].stage.n, ==, 1);
     const struct trp_event ev = {
         .kind = TRP_EVENT_TASK_ENDED,
-        .ended = {.attempt = g_array_index(w->attempts, struct world_attempt, 0).id,
+        .ended = {.attempt = w->attempts[0].id,
                   .status = TRP_END_FETCH,
                   .from = {{0}, 1, {1}, NULL, NULL, 0}}
     };
-    g_array_remove_index(w->attempts, 0);
     world_step(w, &ev);
     end_all(w, SECOND); /* late, and good */
-    return w->live->len;
+    return w->nlive;
 }
 
 static void a_stage_that_missed_its_input_keeps_its_executors(void)
@@ -367,7 +356,7 @@ static void a_stage_that_missed_its_input_keeps_its_executors(void)
                      2); /* one reducer is to run again, and a map task */
     uint32_t releases = w.releases;
     world_time(&w, w.now + SECOND / 5);
-    g_assert_cmpuint(w.attempts->len, ==, 1); /* the map task, without a new executor */
+    g_assert_cmpuint(w.nattempts, ==, 1); /* the map task, without a new executor */
     g_assert_cmpuint(w.releases, ==, releases);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
@@ -379,13 +368,12 @@ static void what_is_made_again_has_its_executors_before_that(void)
 {
     struct world w;
     an_output_is_missed(&w, false);
-    g_assert_cmpuint(w.live->len, ==, 1);
-    g_assert_cmpuint(w.attempts->len, ==, 0);
-    uint32_t came = g_array_index(w.live, uint32_t, 0);
+    g_assert_cmpuint(w.nlive, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 0);
+    uint32_t came = w.live[0];
     world_time(&w, w.now + SECOND / 5);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
-    g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 0).executor, ==,
-                     came);
+    g_assert_cmpuint(w.nattempts, ==, 1);
+    g_assert_cmpuint(w.attempts[0].executor, ==, came);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     world_free(&w);
@@ -399,14 +387,12 @@ static void a_stage_excluded_everywhere_gets_another_executor(void)
     c.exclusion.enabled = true;
     world_begin(&w, &c, 2);
     world_submit(&w, &s, 1);
-    g_assert_cmpuint(w.live->len, ==, 1);
-    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
-              1, SECOND);
+    g_assert_cmpuint(w.nlive, ==, 1);
+    world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
     /* The other task holds the first executor. */
-    g_assert_cmpuint(w.live->len, ==, 2);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
-    g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 1).executor, ==,
-                     1);
+    g_assert_cmpuint(w.nlive, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
+    g_assert_cmpuint(w.attempts[1].executor, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
     world_free(&w);
@@ -431,13 +417,12 @@ static void a_stage_excluded_everywhere_gets_one_executor_more(void)
         .tasks = {.ntasks = 2, .prefer = {.first = first, .places = at_h0}}
     };
     world_step(&w, &ev);
-    world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id, TRP_END_EXIT,
-              1, SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 1);
-    g_assert_cmpuint(w.live->len, ==, 2);
+    world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpuint(w.nattempts, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 2);
     world_time(&w, w.now + 4 * SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 2);
-    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(w.nattempts, ==, 2);
+    g_assert_cmpuint(w.nlive, ==, 2);
     world_run_out(&w, SECOND);
     world_free(&w);
 }
@@ -484,12 +469,12 @@ static void what_an_executor_holds_keeps_it(void)
     };
     world_step(&w, &cached);
     world_time(&w, w.now + 1000 * SECOND);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     /* Released, it has been idle for longer than it may hold shuffle data. */
     ev.released.dataset = 1;
     world_step(&w, &ev);
     world_time(&w, w.now + SECOND);
-    g_assert_cmpuint(w.live->len, ==, 0);
+    g_assert_cmpuint(w.nlive, ==, 0);
     world_free(&w);
 }
 
@@ -509,14 +494,14 @@ static void hold(struct world *w, bool more)
     fit.fit.more = more;
     world_step(w, &fit);
     run_dataset(w, 0);
-    g_assert_cmpuint(w->live->len, ==, 1);
+    g_assert_cmpuint(w->nlive, ==, 1);
     struct trp_event cached = {
         .kind = TRP_EVENT_CACHED, .cached = {0, 1, {0}, false}
     };
     world_step(w, &cached);
     w->manual = true;
     world_submit(w, &s, 1);
-    g_assert_cmpuint(w->live->len, ==, 1);
+    g_assert_cmpuint(w->nlive, ==, 1);
 }
 
 /* At the end of a stage the others go; those that hold something when a request of
@@ -576,7 +561,7 @@ static void queue_ahead_leaves_cached_partitions_where_they_are(void)
     struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&spec}};
     world_step(&w, &ev);
     run_dataset(&w, 0);
-    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(w.nlive, ==, 2);
     for (uint32_t i = 0; i < 2 * HALF; i++) {
         struct trp_event cached = {
             .kind = TRP_EVENT_CACHED, .cached = {0, i, {i / HALF}, false}
@@ -586,19 +571,16 @@ static void queue_ahead_leaves_cached_partitions_where_they_are(void)
     const struct trp_job_spec job = {.is_dataset = true};
     struct trp_event again = {.kind = TRP_EVENT_JOB, .job = {.spec = &job}};
     world_step(&w, &again);
-    for (guint i = 0; w.attempts->len > 0; i = 0) {
-        for (guint k = 0; k < w.attempts->len; k++) {
-            const struct world_attempt *a =
-                &g_array_index(w.attempts, struct world_attempt, k);
+    for (guint i = 0; w.nattempts > 0; i = 0) {
+        for (guint k = 0; k < w.nattempts; k++) {
+            const struct world_attempt *a = &w.attempts[k];
             g_assert_cmpuint(a->executor, ==, a->task / HALF);
         }
-        while (i + 1 < w.attempts->len &&
-               g_array_index(w.attempts, struct world_attempt, i).executor != 0)
+        while (i + 1 < w.nattempts && w.attempts[i].executor != 0)
             i++;
-        if (g_array_index(w.attempts, struct world_attempt, i).executor != 0)
+        if (w.attempts[i].executor != 0)
             i = 0;
-        world_end(&w, g_array_index(w.attempts, struct world_attempt, i).id,
-                  TRP_END_SUCCESS, 0, 10000);
+        world_end(&w, w.attempts[i].id, TRP_END_SUCCESS, 0, 10000);
     }
     g_assert_cmpuint(w.job_ends, ==, 2);
     world_free(&w);
@@ -618,10 +600,10 @@ static void what_is_cleaned_up_keeps_nothing(void)
     dataset(&w, "b", &shuffled);
     run_dataset(&w, 1);
     world_time(&w, w.now + 1000 * SECOND);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     world_step(&w, &ev);
     world_time(&w, w.now + SECOND);
-    g_assert_cmpuint(w.live->len, ==, 0);
+    g_assert_cmpuint(w.nlive, ==, 0);
     world_free(&w);
 }
 
@@ -638,17 +620,15 @@ static void the_oldest_stay_for_a_narrower_stage(void)
         s[1].nparents = s[2].nparents = 1;
         world_begin(&w, &c, 1);
         world_submit(&w, s, 3);
-        g_assert_cmpuint(w.live->len, ==, 4);
-        while (w.attempts->len > 1) /* idle ones stay while their stage runs */
-            world_end(&w, g_array_index(w.attempts, struct world_attempt, 0).id,
-                      TRP_END_SUCCESS, 0, SECOND);
-        g_assert_cmpuint(w.live->len, ==, 4);
+        g_assert_cmpuint(w.nlive, ==, 4);
+        while (w.nattempts > 1) /* idle ones stay while their stage runs */
+            world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
+        g_assert_cmpuint(w.nlive, ==, 4);
         end_all(&w, SECOND);
         /* The next stage has begun on one of those that stages to come may use. */
-        g_assert_cmpuint(w.attempts->len, ==, 1);
-        g_assert_cmpuint(g_array_index(w.attempts, struct world_attempt, 0).executor, <,
-                         later);
-        g_assert_cmpuint(w.live->len, ==, 1);
+        g_assert_cmpuint(w.nattempts, ==, 1);
+        g_assert_cmpuint(w.attempts[0].executor, <, later);
+        g_assert_cmpuint(w.nlive, ==, 1);
         world_free(&w);
     }
 }
@@ -664,12 +644,12 @@ static void of_idle_ones_of_another_profile_the_oldest_serve(void)
     world_begin(&w, &c, 1);
     s[1].profile = world_profile(&w, "thin", 1, NULL, 0, 0);
     world_submit(&w, s, 2);
-    g_assert_cmpuint(w.live->len, ==, 4);
+    g_assert_cmpuint(w.nlive, ==, 4);
     end_all(&w, SECOND);
     g_assert_cmpuint(w.relabels, ==, 2);
-    g_assert_cmpuint(w.live->len, ==, 2);
-    for (guint k = 0; k < w.live->len; k++)
-        g_assert_cmpuint(g_array_index(w.live, uint32_t, k), <, 2);
+    g_assert_cmpuint(w.nlive, ==, 2);
+    for (guint k = 0; k < w.nlive; k++)
+        g_assert_cmpuint(w.live[k], <, 2);
     world_free(&w);
 }
 

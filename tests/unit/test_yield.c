@@ -1,7 +1,9 @@
 /* Who makes room for whom when a limit over all profiles, or the cluster, is short:
  * nobody waits for ever (docs/decisions/0014). */
+#include <glib.h>
+
 #include "conf/options.h"
-#include "engine_world.h"
+#include "world/world.h"
 
 static struct trp_engine_config limited(uint32_t executors)
 {
@@ -31,7 +33,7 @@ static void submit(struct world *w, trp_profile_id profile, uint32_t ntasks,
 static uint32_t running_of(const struct world *w, uint32_t stage)
 {
     uint32_t n = 0;
-    for (guint i = 0; i < w->attempts->len; i++)
+    for (guint i = 0; i < w->nattempts; i++)
         n += world_attempt_at(w, i)->stage.n == stage;
     return n;
 }
@@ -51,14 +53,14 @@ static void what_a_minimum_keeps_makes_room(void)
     c.min_executors = 3;
     trp_profile_id other = start(&w, &c);
     submit(&w, (trp_profile_id){0}, 1, false);
-    g_assert_cmpuint(w.live->len, ==, 3);
+    g_assert_cmpuint(w.nlive, ==, 3);
     submit(&w, other, 5, false); /* two on an executor */
     g_assert_cmpuint(running_of(&w, 1), ==, 4);
     /* When there is room again the minimum is kept again. */
     for (int i = 0; i < 5; i++)
         end_one_of(&w, 1);
     g_assert_cmpuint(w.job_ends, ==, 1);
-    g_assert_cmpuint(w.live->len, ==, 3);
+    g_assert_cmpuint(w.nlive, ==, 3);
     g_assert_cmpuint(running_of(&w, 0), ==, 1);
     world_free(&w);
 }
@@ -74,7 +76,7 @@ static void a_minimum_without_work_makes_room(void)
     submit(&w, (trp_profile_id){0}, 1, false);
     world_run_out(&w, SECOND);
     world_time(&w, 1000 * SECOND);
-    g_assert_cmpuint(w.live->len, ==, 2);
+    g_assert_cmpuint(w.nlive, ==, 2);
     g_assert_cmpuint(w.job_ends, ==, 1);
     submit(&w, other, 8, false);
     world_time(&w, w.now + 10 * SECOND);
@@ -223,7 +225,7 @@ static void a_gang_has_all_its_slots_whatever_the_ratio(void)
     start(&w, &c);
     submit(&w, (trp_profile_id){0}, 5, true);
     world_time(&w, SECOND);
-    g_assert_cmpuint(w.attempts->len, ==, 5);
+    g_assert_cmpuint(w.nattempts, ==, 5);
     world_free(&w);
 }
 
@@ -240,7 +242,7 @@ static void a_gang_beyond_any_limit_fails_at_once(void)
     submit(&w, other, 7, true);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
-    g_assert_cmpstr(g_ptr_array_index(w.texts, 0), ==,
+    g_assert_cmpstr(w.texts[0], ==,
                     "a barrier stage of 7 tasks needs as many slots at once; at most 6 "
                     "of profile other can be had");
     /* … and when it turns out that the cluster has too few. */
@@ -271,21 +273,21 @@ static void a_minimum_expires_where_another_waits_for_the_cluster(void)
     submit(&w, (trp_profile_id){0}, 1, false);
     world_run_out(&w, SECOND);
     world_time(&w, 500 * SECOND);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     w.manual = true;
     submit(&w, other, 1, false);
     world_time(&w, 502 * SECOND);
     /* One for `other` is asked for, the one that is kept has expired long ago. */
-    g_assert_cmpuint(w.executors->len, ==, 2);
+    g_assert_cmpuint(w.nasked, ==, 2);
     g_assert_cmpuint(w.releases, ==, 1);
-    world_lose(&w, g_array_index(w.live, uint32_t, 0), TRP_LOSS_RELEASED);
+    world_lose(&w, w.live[0], TRP_LOSS_RELEASED);
     world_time(&w, 600 * SECOND);
-    g_assert_cmpuint(w.executors->len, ==, 2);
+    g_assert_cmpuint(w.nasked, ==, 2);
     world_come(&w, 1);
     g_assert_cmpuint(running_of(&w, 1), ==, 1);
     /* It has what it needs: the minimum of the first is asked for again. */
     world_time(&w, 601 * SECOND);
-    g_assert_cmpuint(w.executors->len, ==, 2);
+    g_assert_cmpuint(w.nasked, ==, 2);
     world_free(&w);
 }
 
@@ -299,10 +301,10 @@ static void a_refused_request_leaves_its_room_to_others(void)
     w.manual = true;
     submit(&w, (trp_profile_id){0}, 1, false);
     submit(&w, other, 1, false);
-    g_assert_cmpuint(w.executors->len, ==, 1);
-    g_array_set_size(w.executors, 0);
+    g_assert_cmpuint(w.nasked, ==, 1);
+    w.nasked = 0;
     world_step(&w, &refused);
-    g_assert_cmpuint(w.executors->len, ==, 1);
+    g_assert_cmpuint(w.nasked, ==, 1);
     w.manual = false;
     world_drain(&w);
     g_assert_cmpuint(running_of(&w, 1), ==, 1);
@@ -356,7 +358,7 @@ static void an_excluded_executor_that_has_drained_goes(void)
     trp_profile_id other = start(&w, &c);
     submit(&w, other, 1, false);
     submit(&w, other, 1, false);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
     while (running_of(&w, 0))
         end_one_of(&w, 0);
@@ -366,8 +368,8 @@ static void an_excluded_executor_that_has_drained_goes(void)
     uint32_t first = world_attempt_at(&w, 0)->executor;
     end_one_of(&w, 1);
     g_assert_cmpuint(w.releases, >, 0);
-    for (guint i = 0; i < w.live->len; i++)
-        g_assert_cmpuint(g_array_index(w.live, uint32_t, i), !=, first);
+    for (guint i = 0; i < w.nlive; i++)
+        g_assert_cmpuint(w.live[i], !=, first);
     world_free(&w);
 }
 
@@ -392,7 +394,7 @@ static void an_oversized_executor_does_not_keep_a_gang_waiting(void)
     w.nresources = 1;
     submit(&w, large, 1, false);
     end_one_of(&w, 0);
-    g_assert_cmpuint(w.live->len, ==, 1);
+    g_assert_cmpuint(w.nlive, ==, 1);
     submit(&w, small, 4, true);
     g_assert_cmpuint(w.relabels, ==, 1);
     g_assert_cmpuint(running_of(&w, 1), ==, 4);
