@@ -95,7 +95,7 @@ static void choose_stage(struct fuzz_world *w, struct fuzz_bytes *b, struct job 
         s->ntasks = 1;
     }
     if ((kind & 0xf8) == 0xd0)
-        s->profile.n = WORLD_PROFILES; /* there is none */
+        s->profile.n = FUZZ_PROFILES; /* there is none */
     s->max_failures = rules & 3;
     s->max_running = rules & 4 ? 1 + (more & 3) : 0;
     s->tolerate = rules & 8 ? more >> 2 & 3 : 0;
@@ -126,7 +126,7 @@ static void move_job(struct fuzz_world *w, struct fuzz_bytes *b)
         choose_stage(w, b, &j, i);
     if (n == STAGES && fuzz_byte(b) > 250)
         spec.nstages = 0;
-    world_step(w, &ev);
+    fuzz_step(w, &ev);
 }
 
 /* ---- stages ---- */
@@ -138,7 +138,8 @@ static void move_stage_tasks(struct fuzz_world *w, struct fuzz_bytes *b)
     uint8_t done[TASKS], stage = fuzz_byte(b), how = fuzz_byte(b);
     struct trp_event ev = {
         .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {.stage = {stage % (w->nstages + 1)}, .ntasks = fuzz_below(b, TASKS)}
+        .tasks = {.stage = {stage % (w->world.nstages + 1)},
+                  .ntasks = fuzz_below(b, TASKS)}
     };
     uint32_t n = 0;
     for (uint32_t i = 0; i < ev.tasks.ntasks; i++) {
@@ -153,28 +154,26 @@ static void move_stage_tasks(struct fuzz_world *w, struct fuzz_bytes *b)
     if (how & 1)
         ev.tasks.prefer = (struct trp_preferences){first, places};
     ev.tasks.done = how & 2 ? done : NULL;
-    world_answered(w, ev.tasks.stage);
-    world_step(w, &ev);
+    fuzz_step(w, &ev);
 }
 
 static void move_stage_refused(struct fuzz_world *w, struct fuzz_bytes *b)
 {
     const struct trp_event ev = {
         .kind = TRP_EVENT_STAGE_REFUSED,
-        .refused_stage = {{fuzz_below(b, w->nstages + 1)}, "no match"}
+        .refused_stage = {{fuzz_below(b, w->world.nstages + 1)}, "no match"}
     };
-    world_answered(w, ev.refused_stage.stage);
-    world_step(w, &ev);
+    fuzz_step(w, &ev);
     const struct trp_event checked = {
         .kind = TRP_EVENT_STAGE_CHECKED,
-        .checked = {ev.refused_stage.stage, w->now & 1024 ? "not made" : NULL}
+        .checked = {ev.refused_stage.stage, w->world.now & 1024 ? "not made" : NULL}
     };
     const struct trp_event contended = {.kind = TRP_EVENT_CONTENDED,
-                                        .contended = {w->now & 2048}};
+                                        .contended = {w->world.now & 2048}};
     if (w->features)
-        world_step(w, &checked);
+        fuzz_step(w, &checked);
     if (w->features)
-        world_step(w, &contended);
+        fuzz_step(w, &contended);
 }
 
 static void move_fit(struct fuzz_world *w, struct fuzz_bytes *b)
@@ -182,7 +181,7 @@ static void move_fit(struct fuzz_world *w, struct fuzz_bytes *b)
     uint8_t n = fuzz_byte(b);
     const struct trp_event ev = {
         .kind = TRP_EVENT_PROFILE_FIT,
-        .fit = {{fuzz_below(b, WORLD_PROFILES + 3)},
+        .fit = {{fuzz_below(b, FUZZ_PROFILES + 3)},
                 n >= 128 ? 8
                 : n >= 8 ? UINT32_MAX
                          : n,
@@ -195,9 +194,9 @@ static void move_fit(struct fuzz_world *w, struct fuzz_bytes *b)
         .kind = TRP_EVENT_QUEUE_WAIT,
         .queue_wait = {ev.fit.profile, (n - 129) * SECOND}
     };
-    world_step(w, &ev);
+    fuzz_step(w, &ev);
     if (n >= 128)
-        world_step(w, &wait);
+        fuzz_step(w, &wait);
 }
 
 /* ---- executors ---- */
@@ -206,16 +205,16 @@ static void move_added(struct fuzz_world *w, struct fuzz_bytes *b)
 {
     uint32_t x = choose_executor(w, b);
     uint8_t where = fuzz_byte(b);
-    world_come(w, x, hosts[where & 3], racks[(where >> 2) % 3]);
+    fuzz_come(w, x, hosts[where & 3], racks[(where >> 2) % 3]);
 }
 
 /* All that are asked for come up: what a cluster mostly does. */
 static void move_all_added(struct fuzz_world *w, struct fuzz_bytes *b)
 {
     uint8_t where = fuzz_byte(b);
-    for (uint32_t i = 0; i < w->nexecutors; i++)
-        if (w->executors[i] == WORLD_REQUESTED)
-            world_come(w, i, hosts[(where + i) & 3], racks[(where >> 2) % 3]);
+    for (uint32_t i = 0; i < w->world.nexecutors; i++)
+        if (w->world.executors[i].state == WORLD_REQUESTED)
+            fuzz_come(w, i, hosts[(where + i) & 3], racks[(where >> 2) % 3]);
 }
 
 static void move_refused(struct fuzz_world *w, struct fuzz_bytes *b)
@@ -225,7 +224,7 @@ static void move_refused(struct fuzz_world *w, struct fuzz_bytes *b)
     const struct trp_event granted = {.kind = TRP_EVENT_EXECUTOR_GRANTED,
                                       .granted = {{x}}};
     if (how < 50) {
-        world_step(w, &granted);
+        fuzz_step(w, &granted);
         return;
     }
     const struct trp_event ev = {
@@ -238,7 +237,7 @@ static void move_refused(struct fuzz_world *w, struct fuzz_bytes *b)
                     .text = how & 1 ? "no room" : NULL,
                     .cause = how & 2 ? "room" : NULL}
     };
-    world_step(w, &ev);
+    fuzz_step(w, &ev);
 }
 
 static void move_lost(struct fuzz_world *w, struct fuzz_bytes *b)
@@ -256,15 +255,15 @@ static void move_lost(struct fuzz_world *w, struct fuzz_bytes *b)
                  .culprit = how & 0x80 ? choose_attempt(w, b) : (trp_attempt_id){0},
                  .code = how >> 4}
     };
-    world_step(w, &ev);
+    fuzz_step(w, &ev);
 }
 
 /* Only where executors are simply there: else nobody expects one unasked. */
 static void move_expect(struct fuzz_world *w, struct fuzz_bytes *b)
 {
-    trp_profile_id p = w->profile[fuzz_below(b, WORLD_PROFILES)];
-    if (w->fixed && w->nexecutors < 64)
-        world_expect(w, p);
+    trp_profile_id p = w->profile[fuzz_below(b, FUZZ_PROFILES)];
+    if (w->world.config.fixed && w->world.nexecutors < 64)
+        world_expect(&w->world, p);
 }
 
 /* ---- attempts, jobs, time ---- */
@@ -287,36 +286,36 @@ static void move_ended(struct fuzz_world *w, struct fuzz_bytes *b)
     };
     if (w->features)
         choose_end(w, b, &ev);
-    world_step(w, &ev);
+    fuzz_step(w, &ev);
 }
 
 /* So many of the first ones end well. */
 static void move_all_ended(struct fuzz_world *w, struct fuzz_bytes *b)
 {
-    for (uint32_t n = 1 + fuzz_below(b, 32); n && w->nattempts; n--) {
+    for (uint32_t n = 1 + fuzz_below(b, 32); n && w->world.nattempts; n--) {
         const struct trp_event ev = {
             .kind = TRP_EVENT_TASK_ENDED,
-            .ended = {.attempt = w->attempts[0].id,
+            .ended = {.attempt = w->world.attempts[0].id,
                       .status =
-                          w->attempts[0].killed ? TRP_END_KILLED : TRP_END_SUCCESS,
+                          w->world.attempts[0].kill ? TRP_END_KILLED : TRP_END_SUCCESS,
                       .duration_ns = 1000000}
         };
-        world_step(w, &ev);
+        fuzz_step(w, &ev);
     }
 }
 
 static void move_cancel(struct fuzz_world *w, struct fuzz_bytes *b)
 {
     const struct trp_event ev = {.kind = TRP_EVENT_CANCEL_JOB,
-                                 .cancel = {{fuzz_below(b, w->njobs + 1)}}};
-    world_step(w, &ev);
+                                 .cancel = {{fuzz_below(b, w->world.njobs + 1)}}};
+    fuzz_step(w, &ev);
 }
 
 static void move_drain(struct fuzz_world *w, struct fuzz_bytes *b)
 {
     const struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
     if (fuzz_byte(b) >= 0xc0)
-        world_step(w, &ev);
+        fuzz_step(w, &ev);
 }
 
 /* Also back, which a careless driver could do; and to the next timer. */
@@ -324,24 +323,24 @@ static void move_time(struct fuzz_world *w, struct fuzz_bytes *b)
 {
     const struct trp_event ev = {.kind = TRP_EVENT_TIME};
     uint8_t n = fuzz_byte(b);
-    int64_t due = trp_engine_next_timer(w->engine);
+    int64_t due = trp_engine_next_timer(w->world.engine);
     if (n >= 0xf0)
-        w->now -= w->now / 4;
+        w->world.now -= w->world.now / 4;
     else if (n >= 0x80 && due != INT64_MAX)
-        w->now = due > w->now ? due : w->now;
-    else if (w->now < INT64_C(1) << 60)
-        w->now += INT64_C(1) << n % 56;
-    world_step(w, &ev);
+        w->world.now = due > w->world.now ? due : w->world.now;
+    else if (w->world.now < INT64_C(1) << 60)
+        w->world.now += INT64_C(1) << n % 56;
+    fuzz_step(w, &ev);
 }
 
 static void move_views(struct fuzz_world *w, struct fuzz_bytes *b)
 {
     char text[200];
     struct trp_stage_view view;
-    trp_stage_id stage = {fuzz_below(b, w->nstages + 1)};
-    trp_engine_stage(w->engine, stage, &view);
+    trp_stage_id stage = {fuzz_below(b, w->world.nstages + 1)};
+    trp_engine_stage(w->world.engine, stage, &view);
     const char *why =
-        trp_engine_why_waiting(w->engine, w->now, stage, text, sizeof text);
+        trp_engine_why_waiting(w->world.engine, w->world.now, stage, text, sizeof text);
     FUZZ_CHECK(why && strlen(why) < sizeof text, "no reason why stage %u waits",
                stage.n);
 }
@@ -366,23 +365,24 @@ static uint64_t play(const uint8_t *data, size_t size)
     struct fuzz_bytes b = {data, data + size};
     struct trp_engine_config config;
     choose_config(&b, &config);
-    if (!world_begin(&w, &config))
+    if (!fuzz_begin(&w, &config))
         return 0;
     w.features = size > 0 && asks_for_features(data[0]);
-    w.now = SECOND;
-    for (int i = 0; i < MOVES && b.at < b.end && w.njobs < 16; i++) {
+    w.world.now = SECOND;
+    for (int i = 0; i < MOVES && b.at < b.end && w.world.njobs < FUZZ_JOBS; i++) {
         moves[fuzz_byte(&b) % (sizeof moves / sizeof *moves)](&w, &b);
-        w.now += 1000;
+        w.world.now += 1000;
     }
-    world_finish(&w);
-    world_end(&w);
-    return w.trace;
+    fuzz_finish(&w);
+    uint64_t hash = w.world.hash;
+    world_free(&w.world);
+    return hash;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint64_t trace = play(data, size);
+    uint64_t hash = play(data, size);
     if (size > 0 && data[size - 1] & 1)
-        FUZZ_CHECK(play(data, size) == trace, "the same events decide otherwise");
+        FUZZ_CHECK(play(data, size) == hash, "the same events decide otherwise");
     return 0;
 }

@@ -9,14 +9,14 @@ enum { PARTITIONS = 6, PARENTS = 3 };
 
 uint32_t choose_executor(const struct fuzz_world *w, struct fuzz_bytes *b)
 {
-    return fuzz_below(b, w->nexecutors < 255 ? w->nexecutors + 1 : 255);
+    return fuzz_below(b, w->world.nexecutors < 255 ? w->world.nexecutors + 1 : 255);
 }
 
 trp_attempt_id choose_attempt(const struct fuzz_world *w, struct fuzz_bytes *b)
 {
     uint8_t n = fuzz_byte(b);
-    if (w->nattempts && n < 240)
-        return w->attempts[n % w->nattempts].id;
+    if (w->world.nattempts && n < 240)
+        return w->world.attempts[n % w->world.nattempts].id;
     uint64_t slot = fuzz_byte(b), serial = fuzz_byte(b);
     return (trp_attempt_id){n == 255 ? UINT64_MAX - slot : serial << 32 | slot};
 }
@@ -79,7 +79,7 @@ void choose_end(struct fuzz_world *w, struct fuzz_bytes *b, struct trp_event *ev
     }
     if (ev->ended.status != TRP_END_FETCH)
         return;
-    ev->ended.from.stage.n = fuzz_below(b, w->nstages + 1);
+    ev->ended.from.stage.n = fuzz_below(b, w->world.nstages + 1);
     ev->ended.from.map = more & 4 ? TRP_NONE : fuzz_below(b, 16);
     ev->ended.from.executor.n = more & 8 ? TRP_NONE : choose_executor(w, b);
 }
@@ -94,7 +94,7 @@ void move_decommission(struct fuzz_world *w, struct fuzz_bytes *b)
         .decommissioned = {{x}, fuzz_byte(b) >= 0xc0}
     };
     if (w->features)
-        world_step(w, &ev);
+        fuzz_step(w, &ev);
 }
 
 void move_progress(struct fuzz_world *w, struct fuzz_bytes *b)
@@ -105,7 +105,7 @@ void move_progress(struct fuzz_world *w, struct fuzz_bytes *b)
                      .records = UINT64_C(1) << fuzz_below(b, 64)}
     };
     if (w->features)
-        world_step(w, &ev);
+        fuzz_step(w, &ev);
 }
 
 /* ---- datasets ---- */
@@ -148,7 +148,7 @@ void move_dataset(struct fuzz_world *w, struct fuzz_bytes *b)
         parents[i].first = runs;
     }
     if (w->features && w->ndatasets < 32)
-        w->ndatasets += world_step(w, &ev) == 0;
+        w->ndatasets += fuzz_step(w, &ev) == 0;
 }
 
 void move_dataset_job(struct fuzz_world *w, struct fuzz_bytes *b)
@@ -169,7 +169,7 @@ void move_dataset_job(struct fuzz_world *w, struct fuzz_bytes *b)
         spec.npartitions = n;
     }
     if (w->features)
-        world_step(w, &ev);
+        fuzz_step(w, &ev);
 }
 
 void move_cached(struct fuzz_world *w, struct fuzz_bytes *b)
@@ -180,20 +180,20 @@ void move_cached(struct fuzz_world *w, struct fuzz_bytes *b)
         .cached = {n % (w->ndatasets + 1), n >> 5, {choose_executor(w, b)}, n & 16}
     };
     if (w->features)
-        world_step(w, &ev);
+        fuzz_step(w, &ev);
 }
 
 void move_moved(struct fuzz_world *w, struct fuzz_bytes *b)
 {
     const struct trp_event ev = {
         .kind = TRP_EVENT_OUTPUT_MOVED,
-        .moved = {.stage = {fuzz_below(b, w->nstages + 1)},
+        .moved = {.stage = {fuzz_below(b, w->world.nstages + 1)},
                   .map = fuzz_below(b, 8),
                   .attempt = choose_attempt(w, b),
                   .executor = {choose_executor(w, b)}}
     };
     if (w->features)
-        world_step(w, &ev);
+        fuzz_step(w, &ev);
 }
 
 void move_released(struct fuzz_world *w, struct fuzz_bytes *b)
@@ -201,13 +201,14 @@ void move_released(struct fuzz_world *w, struct fuzz_bytes *b)
     const struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED,
                                  .released = {fuzz_below(b, w->ndatasets + 1)}};
     if (w->features)
-        world_step(w, &ev);
+        fuzz_step(w, &ev);
 }
 
 void move_cancel_stage(struct fuzz_world *w, struct fuzz_bytes *b)
 {
-    const struct trp_event ev = {.kind = TRP_EVENT_CANCEL_STAGE,
-                                 .cancel_stage = {{fuzz_below(b, w->nstages + 1)}}};
+    const struct trp_event ev = {
+        .kind = TRP_EVENT_CANCEL_STAGE,
+        .cancel_stage = {{fuzz_below(b, w->world.nstages + 1)}}};
     if (w->features)
-        world_step(w, &ev);
+        fuzz_step(w, &ev);
 }

@@ -6,7 +6,29 @@
 #ifndef TESTS_FUZZ_ENGINE_MOVES_H
 #define TESTS_FUZZ_ENGINE_MOVES_H
 
-#include "engine_world.h"
+#include "fuzz.h"
+#include "world/world.h"
+
+enum { FUZZ_PROFILES = 4, FUZZ_JOBS = 16 };
+
+struct fuzz_world {
+    struct world world; /* stands first */
+    trp_profile_id profile[FUZZ_PROFILES];
+    uint32_t ndatasets;
+    bool features; /* the input asks for them */
+};
+
+/* engine_end.c: a world whose breaking ends the program. With FUZZ_TELL in the environment
+ * every event and action is told on stderr. False: the configuration is refused. */
+bool fuzz_begin(struct fuzz_world *w, const struct trp_engine_config *config);
+/* One event: 0 or TRP_EINVAL. */
+int fuzz_step(struct fuzz_world *w, const struct trp_event *ev);
+/* An executor comes up, with two `gpu`. */
+void fuzz_come(struct fuzz_world *w, uint32_t executor, const char *host,
+               const char *rack);
+/* Answers, starts and ends whatever is asked for, as a healthy cluster; at last drains
+ * and loses all executors. Every job must have ended, and nothing may be left. */
+void fuzz_finish(struct fuzz_world *w);
 
 /* One that there is, or the next. */
 uint32_t choose_executor(const struct fuzz_world *w, struct fuzz_bytes *b);

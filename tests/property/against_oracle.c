@@ -299,7 +299,7 @@ static void play_all(struct both *b, const struct stream *s, FILE *explain,
         if (!v->broken[0] &&
             !small_same_state(&b->engine, &b->oracle, exclusions, what, sizeof(what)))
             verdict_break(v, "engine and oracle are in the same state", "%s", what);
-        if (!v->broken[0] && trp_engine_sanity_check(b->engine.engine, &err) < 0)
+        if (!v->broken[0] && trp_engine_sanity_check(b->engine.world.engine, &err) < 0)
             verdict_break(v, "the engine's own check", "%s", err.text);
     }
     if (!v->broken[0])

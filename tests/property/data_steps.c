@@ -7,15 +7,15 @@
 
 /* ---- jobs ---- */
 
-static void play_dataset(struct data_world *w, const uint32_t *a)
+static void play_dataset(struct world *w, const uint32_t *a)
 {
     struct trp_dataset_parent parents[2];
     struct trp_dataset_place place;
     struct rng r = {a[0]};
-    uint32_t id = w->ndatasets;
+    uint32_t id = data_of(w)->ndatasets;
     struct trp_dataset_spec spec = {
         .name = "d", .partitions = a[1] % 6, .parents = parents, .prefer = &place};
-    if (id == DW_DATASETS)
+    if (id == DATA_DATASETS)
         return;
     for (uint32_t k = 0; id && k < 2 && !rng_one_in(&r, 3); k++)
         parents[spec.nparents++] = (struct trp_dataset_parent){
@@ -24,37 +24,35 @@ static void play_dataset(struct data_world *w, const uint32_t *a)
     spec.indeterminate = rng_one_in(&r, 6);
     spec.cached = rng_one_in(&r, 4);
     spec.has_profile = rng_one_in(&r, 4);
-    spec.profile.n = rng_below(&r, DW_PROFILES);
+    spec.profile.n = rng_below(&r, DATA_PROFILES);
     spec.nprefer = spec.partitions && rng_one_in(&r, 3);
-    place = (struct trp_dataset_place){0, data_host(rng_below(&r, DW_HOSTS))};
+    place = (struct trp_dataset_place){0, data_host(rng_below(&r, DATA_HOSTS))};
     struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&spec}};
-    data_say(w, "  dataset %u: %u partitions%s%s%s", id, spec.partitions,
-             spec.barrier ? ", barrier" : "",
-             spec.indeterminate ? ", indeterminate" : "",
-             spec.cached ? ", cached" : "");
+    world_say(w, "  dataset %u: %u partitions%s%s%s", id, spec.partitions,
+              spec.barrier ? ", barrier" : "",
+              spec.indeterminate ? ", indeterminate" : "",
+              spec.cached ? ", cached" : "");
     for (uint32_t k = 0; k < spec.nparents; k++)
-        data_say(w, ", %s %u", parents[k].shuffle ? "shuffle of" : "of",
-                 parents[k].dataset);
-    data_say(w, "\n");
-    data_step(w, &ev);
+        world_say(w, ", %s %u", parents[k].shuffle ? "shuffle of" : "of",
+                  parents[k].dataset);
+    world_say(w, "\n");
+    world_try(w, &ev);
     if (w->engine->dag.graph.n > id)
-        w->partitions[w->ndatasets++] = spec.partitions;
+        data_of(w)->partitions[data_of(w)->ndatasets++] = spec.partitions;
 }
 
-static void submit(struct data_world *w, const struct trp_job_spec *spec)
+static void submit(struct world *w, const struct trp_job_spec *spec)
 {
     struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {spec}};
-    if (w->njobs == DW_JOBS || trp_engine_stages(w->engine) + 32 > DW_STAGES)
+    if (w->njobs == DATA_JOBS || trp_engine_stages(w->engine) + 32 > DATA_STAGES)
         return;
-    w->njobs++;
-    data_step(w, &ev);
-    w->njobs = w->engine->njobs; /* one that is impossible has no number */
+    world_try(w, &ev);
 }
 
-static void play_job(struct data_world *w, const uint32_t *a)
+static void play_job(struct world *w, const uint32_t *a)
 {
-    uint32_t id = w->ndatasets ? a[0] % w->ndatasets : 0;
-    uint32_t n = w->partitions[id], one = n ? a[2] % n : 0;
+    uint32_t id = data_of(w)->ndatasets ? a[0] % data_of(w)->ndatasets : 0;
+    uint32_t n = data_of(w)->partitions[id], one = n ? a[2] % n : 0;
     struct trp_job_spec spec = {.is_dataset = true,
                                 .dataset = id,
                                 .map_only = a[1] % 4 == 1,
@@ -62,15 +60,15 @@ static void play_job(struct data_world *w, const uint32_t *a)
                                 .partitions = &one,
                                 .npartitions = 1,
                                 .pool = a[3] % 2 ? "b" : NULL};
-    if (!w->ndatasets)
+    if (!data_of(w)->ndatasets)
         return;
-    data_say(w, "  of dataset %u%s%s\n", id, spec.map_only ? ", its outputs only" : "",
-             spec.some ? ", one partition" : "");
+    world_say(w, "  of dataset %u%s%s\n", id, spec.map_only ? ", its outputs only" : "",
+              spec.some ? ", one partition" : "");
     submit(w, &spec);
 }
 
 /* Stages told as such: map stages, shuffles, barriers. */
-static void play_stages(struct data_world *w, const uint32_t *a)
+static void play_stages(struct world *w, const uint32_t *a)
 {
     struct trp_stage_spec v[4];
     struct trp_parent_spec p[4];
@@ -83,15 +81,15 @@ static void play_stages(struct data_world *w, const uint32_t *a)
                                        .ntasks = rng_below(&r, 1 + a[2] % 8),
                                        .barrier = rng_one_in(&r, 3),
                                        .map = i + 1 < n && rng_one_in(&r, 2),
-                                       .profile = {rng_below(&r, DW_PROFILES)},
+                                       .profile = {rng_below(&r, DATA_PROFILES)},
                                        .parents = &p[i]};
         p[i] = (struct trp_parent_spec){.stage = i ? rng_below(&r, i) : 0};
         v[i].nparents = i && !rng_one_in(&r, 4);
         p[i].shuffle = v[i].nparents && v[p[i].stage].map;
-        data_say(w, "  stage: %u tasks%s%s", v[i].ntasks,
-                 v[i].barrier ? ", barrier" : "", v[i].map ? ", map" : "");
-        data_say(w, v[i].nparents ? ", %s %u\n" : "\n",
-                 p[i].shuffle ? "reads" : "after", p[i].stage);
+        world_say(w, "  stage: %u tasks%s%s", v[i].ntasks,
+                  v[i].barrier ? ", barrier" : "", v[i].map ? ", map" : "");
+        world_say(w, v[i].nparents ? ", %s %u\n" : "\n",
+                  p[i].shuffle ? "reads" : "after", p[i].stage);
     }
     struct trp_job_spec spec = {.stages = v, .nstages = n};
     submit(w, &spec);
@@ -99,7 +97,14 @@ static void play_stages(struct data_world *w, const uint32_t *a)
 
 /* ---- attempts ---- */
 
-void data_play_end(struct data_world *w, const uint32_t *a)
+static void end_attempt(struct world *w, uint32_t attempt, struct trp_event *ev)
+{
+    ev->kind = TRP_EVENT_TASK_ENDED;
+    ev->ended.attempt = w->attempts[attempt].id;
+    world_try(w, ev);
+}
+
+void data_play_end(struct world *w, const uint32_t *a)
 {
     static const enum trp_end_status how[] = {
         TRP_END_SUCCESS, TRP_END_EXIT,   TRP_END_SIGNAL,      TRP_END_MEMORY,
@@ -109,15 +114,15 @@ void data_play_end(struct data_world *w, const uint32_t *a)
     if (!w->nattempts)
         return;
     uint32_t i = a[0] % w->nattempts;
-    const struct dw_attempt *at = &w->attempts[i];
+    const struct world_attempt *at = &w->attempts[i];
     if (at->queued) {
         ev.ended.status = TRP_END_RECALLED;
         if (at->kill || at->recall)
-            data_end(w, i, &ev);
+            end_attempt(w, i, &ev);
         return;
     }
-    data_time(w, w->now + a[2] * MS / 100);
-    if (w->nattempts <= i || w->verdict->broken[0])
+    world_time(w, w->now + a[2] * MS / 100);
+    if (w->nattempts <= i || w->broken)
         return;
     ev.ended.status = w->attempts[i].kill && a[1] != 7 ? TRP_END_KILLED : how[a[1] % 8];
     ev.ended.code = 1;
@@ -128,18 +133,18 @@ void data_play_end(struct data_world *w, const uint32_t *a)
         (struct trp_fetch_source){{TRP_NONE}, TRP_NONE, {TRP_NONE}, NULL, NULL, 0};
     if (w->attempts[i].queued) /* it moved up meanwhile: another one stands here */
         return;
-    data_end(w, i, &ev);
+    end_attempt(w, i, &ev);
 }
 
 /* An attempt cannot read some output that its stage reads, or says so. */
-static void play_fetch(struct data_world *w, const uint32_t *a)
+static void play_fetch(struct world *w, const uint32_t *a)
 {
     struct trp_event ev = {.ended.status = TRP_END_FETCH};
     if (!w->nattempts)
         return;
     uint32_t i = a[0] % w->nattempts;
-    const struct dw_attempt *at = &w->attempts[i];
-    const struct trp_stage *s = trp_stage_find(w->engine, (trp_stage_id){at->stage});
+    const struct world_attempt *at = &w->attempts[i];
+    const struct trp_stage *s = trp_stage_find(w->engine, at->stage);
     if (at->queued || !s || !s->nparents)
         return;
     /* Nobody needs the stage any more: its parents may be gone. */
@@ -155,23 +160,22 @@ static void play_fetch(struct data_world *w, const uint32_t *a)
     else if (ev.ended.from.map != TRP_NONE)
         trp_engine_output(w->engine, p->id, ev.ended.from.map, &x, &host);
     ev.ended.from.executor = x;
-    data_say(w, "  of stage %u map %d on executor %d\n", p->id.n,
-             (int)ev.ended.from.map, (int)x.n);
-    data_end(w, i, &ev);
+    world_say(w, "  of stage %u map %d on executor %d\n", p->id.n,
+              (int)ev.ended.from.map, (int)x.n);
+    end_attempt(w, i, &ev);
 }
 
-static void play_commit(struct data_world *w, struct dw_attempt *at)
+static void play_commit(struct world *w, const struct world_attempt *at)
 {
     struct trp_event ev = {
         .kind = TRP_EVENT_SYNC, .sync = {.attempt = at->id, .kind = TRP_SYNC_COMMIT}
     };
     if (at->waits || at->commits)
         return;
-    at->waits = at->asks = true;
-    data_step(w, &ev);
+    world_try(w, &ev);
 }
 
-static void play_sync(struct data_world *w, const uint32_t *a)
+static void play_sync(struct world *w, const uint32_t *a)
 {
     static const uint8_t word[] = "hello";
     struct trp_event ev = {.kind = TRP_EVENT_SYNC};
@@ -180,99 +184,60 @@ static void play_sync(struct data_world *w, const uint32_t *a)
         return;
     }
     for (uint32_t k = 0; k < w->nattempts; k++) {
-        struct dw_attempt *at = &w->attempts[(a[0] + k) % w->nattempts];
-        const struct trp_stage *s =
-            trp_stage_find(w->engine, (trp_stage_id){at->stage});
-        if (!at->barrier || at->queued || at->kill || at->waits || !s || !s->set ||
-            s->set->zombie || s->set->stage_attempt != at->stage_attempt)
+        struct world_attempt *at = &w->attempts[(a[0] + k) % w->nattempts];
+        const struct trp_stage *s = trp_stage_find(w->engine, at->stage);
+        if (!data_is_barrier(w, at->stage) || at->queued || at->kill || at->waits ||
+            !s || !s->set || s->set->zombie ||
+            s->set->stage_attempt != at->stage_attempt)
             continue;
         ev.sync.attempt = at->id;
         ev.sync.epoch = at->epoch++;
         ev.sync.kind = a[1] % 2 ? TRP_SYNC_ALL_GATHER : TRP_SYNC_BARRIER;
         ev.sync.data = word;
         ev.sync.size = a[2] % sizeof(word);
-        at->waits = true;
-        data_step(w, &ev);
+        world_try(w, &ev);
         return;
     }
 }
 
 /* ---- executors ---- */
 
-uint32_t data_executor_in(const struct data_world *w, enum dw_state state,
-                          uint32_t which)
+void data_play_appear(struct world *w, const uint32_t *a)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < w->nexecutors; i++)
-        n += w->executors[i].state == state;
-    which = n ? which % n : 0;
-    for (uint32_t i = 0; n && i < w->nexecutors; i++)
-        if (w->executors[i].state == state && which-- == 0)
-            return i;
-    return TRP_NONE;
+    play_appear(w, (trp_profile_id){a[0] % DATA_PROFILES}, data_host(a[1]));
 }
 
-void data_play_appear(struct data_world *w, const uint32_t *a)
-{
-    if (w->nexecutors + 1 >= DW_EXECUTORS)
-        return;
-    trp_profile_id p = {a[0] % DW_PROFILES};
-    uint32_t n = trp_engine_expect_executor(w->engine, p).n;
-    w->executors[n] = (struct dw_executor){.state = DW_REQUESTED, .label = p.n};
-    w->nexecutors = n + 1;
-    w->appeared = true;
-    data_come(w, n, a[1]);
-}
-
-void data_play_gone(struct data_world *w, uint32_t which)
-{
-    uint32_t n = data_executor_in(w, DW_RELEASING, which);
-    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_REFUSED};
-    if (n == TRP_NONE)
-        return;
-    if (w->executors[n].came) {
-        data_lose(w, n, TRP_LOSS_RELEASED);
-        return;
-    }
-    w->executors[n].state = DW_GONE;
-    ev.refused.executor.n = n;
-    data_step(w, &ev);
-}
-
-static void play_lose(struct data_world *w, const uint32_t *a)
+static void play_lose(struct world *w, const uint32_t *a)
 {
     static const enum trp_loss reasons[] = {TRP_LOSS_EXITED, TRP_LOSS_HEARTBEAT,
                                             TRP_LOSS_HOST, TRP_LOSS_CRASHED,
                                             TRP_LOSS_DECOMMISSIONED};
-    uint32_t n = data_executor_in(w, DW_LIVE, a[0]);
+    uint32_t n = world_executor_in(w, WORLD_LIVE, a[0]);
     if (n == TRP_NONE)
         return;
-    data_lose(w, n, reasons[a[1] % 5]);
+    world_lose(w, n, reasons[a[1] % 5]);
     for (uint32_t i = 0; i < w->nexecutors && reasons[a[1] % 5] == TRP_LOSS_HOST; i++)
         if (w->executors[i].host == w->executors[n].host &&
-            w->executors[i].state == DW_LIVE)
-            data_lose(w, i, TRP_LOSS_HOST);
+            w->executors[i].state == WORLD_LIVE)
+            world_lose(w, i, TRP_LOSS_HOST);
 }
 
-static void play_leave(struct data_world *w, const uint32_t *a)
+static void play_leave(struct world *w, const uint32_t *a)
 {
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED};
-    uint32_t n = data_executor_in(w, DW_LIVE, a[0]);
+    uint32_t n = world_executor_in(w, WORLD_LIVE, a[0]);
     if (n == TRP_NONE)
         return;
     ev.decommissioned.executor.n = n;
     ev.decommissioned.whole_host = a[1] % 2;
-    if (!w->executors[n].decommissioned)
-        w->executors[n].decommissioned_at = w->now;
-    w->executors[n].decommissioned = true;
-    data_step(w, &ev);
+    world_try(w, &ev);
 }
 
 /* ---- outputs ---- */
 
 /* An output is handed over to another executor or to all, also while it is used, or too
  * late. */
-static void play_moved(struct data_world *w, const uint32_t *a)
+static void play_moved(struct world *w, const uint32_t *a)
 {
     struct trp_event ev = {.kind = TRP_EVENT_OUTPUT_MOVED};
     uint32_t n = trp_engine_stages(w->engine);
@@ -288,30 +253,30 @@ static void play_moved(struct data_world *w, const uint32_t *a)
         break;
     }
     ev.moved.attempt =
-        w->past[w->npast ? a[2] % (w->npast < DW_PAST ? w->npast : DW_PAST) : 0];
+        w->past[w->npast ? a[2] % (w->npast < WORLD_PAST ? w->npast : WORLD_PAST) : 0];
     ev.moved.executor.n = a[3] % (w->nexecutors + 1);
     if (ev.moved.executor.n == w->nexecutors)
         ev.moved.executor.n = TRP_NONE; /* where all hosts see it */
-    data_step(w, &ev);
+    world_try(w, &ev);
 }
 
-static void play_cached(struct data_world *w, const uint32_t *a)
+static void play_cached(struct world *w, const uint32_t *a)
 {
     struct trp_event ev = {.kind = TRP_EVENT_CACHED};
-    ev.cached.dataset = a[0] % (w->ndatasets + 1);
+    ev.cached.dataset = a[0] % (data_of(w)->ndatasets + 1);
     ev.cached.partition = a[1] % 6;
     ev.cached.executor.n = w->nexecutors ? a[2] % w->nexecutors : 0;
     ev.cached.gone = a[3] % 4 == 0;
-    data_step(w, &ev);
+    world_try(w, &ev);
 }
 
 /* ---- about nobody ---- */
 
-static void play_nobody(struct data_world *w, const uint32_t *a)
+static void play_nobody(struct world *w, const uint32_t *a)
 {
     struct trp_event ev = {0};
-    uint32_t gone = data_executor_in(w, DW_GONE, a[1]);
-    uint32_t n = w->npast < DW_PAST ? w->npast : DW_PAST;
+    uint32_t gone = world_executor_in(w, WORLD_GONE, a[1]);
+    uint32_t n = w->npast < WORLD_PAST ? w->npast : WORLD_PAST;
     switch (a[0] % 4) {
     case 0:
         ev.kind = TRP_EVENT_TASK_ENDED; /* twice, or late */
@@ -333,18 +298,18 @@ static void play_nobody(struct data_world *w, const uint32_t *a)
         break;
     }
     if (a[0] % 4 == 3 || a[0] % 4 == 0 || gone != TRP_NONE)
-        data_step_ignored(w, &ev);
+        world_step_ignored(w, &ev);
 }
 
 /* ---- all steps ---- */
 
-static void play_simple(struct data_world *w, enum kind kind, const uint32_t *a)
+static void play_simple(struct world *w, enum kind kind, const uint32_t *a)
 {
     struct trp_event ev = {0};
     switch (kind) {
     case RELEASE:
         ev.kind = TRP_EVENT_DATASET_RELEASED;
-        ev.released.dataset = a[0] % (w->ndatasets + 1);
+        ev.released.dataset = a[0] % (data_of(w)->ndatasets + 1);
         break;
     case CANCEL:
         ev.kind = TRP_EVENT_CANCEL_JOB;
@@ -360,11 +325,12 @@ static void play_simple(struct data_world *w, enum kind kind, const uint32_t *a)
     default:
         return;
     }
-    data_step(w, &ev);
+    world_try(w, &ev);
 }
 
-void data_play_step(struct data_world *w, const struct step *s)
+void data_play_step(struct play *p, const struct step *s)
 {
+    struct world *w = &p->world;
     const uint32_t *a = s->arg;
     uint32_t n;
     switch ((enum kind)s->kind) {
@@ -387,9 +353,9 @@ void data_play_step(struct data_world *w, const struct step *s)
         play_sync(w, a);
         return;
     case COME:
-        n = data_executor_in(w, DW_REQUESTED, a[0]);
+        n = world_executor_in(w, WORLD_REQUESTED, a[0]);
         if (n != TRP_NONE)
-            data_come(w, n, a[1]);
+            world_come_on(w, n, data_host(a[1]), NULL);
         return;
     case APPEAR:
         data_play_appear(w, a);
@@ -398,7 +364,7 @@ void data_play_step(struct data_world *w, const struct step *s)
         play_lose(w, a);
         return;
     case GONE:
-        data_play_gone(w, a[0]);
+        play_gone(w, a[0]);
         return;
     case LEAVE:
         play_leave(w, a);
@@ -410,11 +376,11 @@ void data_play_step(struct data_world *w, const struct step *s)
         play_moved(w, a);
         return;
     case TIME:
-        data_time(w, w->now + a[0] * MS);
+        world_time(w, w->now + a[0] * MS);
         return;
     case TIMER:
         if (trp_engine_next_timer(w->engine) < INT64_MAX)
-            data_time(w, trp_engine_next_timer(w->engine));
+            world_time(w, trp_engine_next_timer(w->engine));
         return;
     case NOBODY:
         play_nobody(w, a);

@@ -114,74 +114,68 @@ static void make(struct stream *s, struct rng *r)
 
 /* ---- the end ---- */
 
-static void serve(struct data_world *w)
+static void serve(struct world *w)
 {
-    for (uint32_t k = 0; !w->verdict->broken[0] && k < 100; k++) {
-        uint32_t n = data_executor_in(w, DW_REQUESTED, 0);
+    for (uint32_t k = 0; !w->broken && k < 100; k++) {
+        uint32_t n = world_executor_in(w, WORLD_REQUESTED, 0);
         if (n != TRP_NONE)
-            data_come(w, n, n);
-        else if (data_executor_in(w, DW_RELEASING, 0) != TRP_NONE)
-            data_play_gone(w, 0);
+            world_come_on(w, n, data_host(n), NULL);
+        else if (world_executor_in(w, WORLD_RELEASED, 0) != TRP_NONE)
+            play_gone(w, 0);
         else
             return;
     }
 }
 
-static bool all_over(const struct data_world *w)
-{
-    for (uint32_t i = 0; i < w->njobs; i++)
-        if (!w->job_ended[i])
-            return false;
-    return w->nattempts == 0;
-}
-
 /* Those that were announced to go, go; then everything succeeds. */
-static void settle(struct data_world *w)
+static void settle(struct world *w)
 {
     static const uint32_t success[STREAM_ARGS] = {0, 0, 1, 0};
-    for (uint32_t i = 0; i < w->nexecutors && !w->verdict->broken[0]; i++)
-        if (w->executors[i].state == DW_LIVE && w->executors[i].decommissioned)
-            data_lose(w, i, TRP_LOSS_DECOMMISSIONED);
-    for (uint32_t i = 0; i < 20000 && !w->verdict->broken[0] && !all_over(w); i++) {
+    for (uint32_t i = 0; i < w->nexecutors && !w->broken; i++)
+        if (w->executors[i].state == WORLD_LIVE && w->executors[i].decommissioned)
+            world_lose(w, i, TRP_LOSS_DECOMMISSIONED);
+    for (uint32_t i = 0; i < 20000 && !w->broken && !world_all_over(w); i++) {
         serve(w);
         for (uint32_t k = 0; k < w->nattempts; k++)
             data_play_end(w, (uint32_t[STREAM_ARGS]){k, 0, 1, 0});
         data_play_end(w, success);
-        data_time(w, w->now + 10 * SECOND);
-        for (uint32_t p = 0; w->config.fixed && i % 16 == 15 && p < 8 * DW_PROFILES;
+        world_time(w, w->now + 10 * SECOND);
+        for (uint32_t p = 0; w->config.fixed && i % 16 == 15 && p < 8 * DATA_PROFILES;
              p++)
-            if (data_executor_in(w, DW_LIVE, 24) == TRP_NONE || i < 64)
+            if (world_executor_in(w, WORLD_LIVE, 24) == TRP_NONE || i < 64)
                 data_play_appear(w, (uint32_t[STREAM_ARGS]){p, p, 0, 0});
     }
     char why[256] = "";
     for (uint32_t i = 0; i < trp_engine_stages(w->engine) && !*why; i++)
         trp_engine_why_waiting(w->engine, w->now, (trp_stage_id){i}, why, sizeof why);
     for (uint32_t i = 0; i < w->njobs; i++)
-        if (!w->job_ended[i])
-            verdict_break(w->verdict, "every job ends", "job %u: %s", i, why);
+        if (!w->jobs[i].ended)
+            world_break(w, "every job ends", "job %u: %s", i, why);
     if (w->nattempts)
-        verdict_break(w->verdict, "every attempt ends", "%u are left", w->nattempts);
+        world_break(w, "every attempt ends", "%u are left", w->nattempts);
 }
 
-static void leave(struct data_world *w)
+static void leave(struct world *w)
 {
     struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED};
-    for (uint32_t i = 0; i < w->ndatasets; i++) {
+    for (uint32_t i = 0; i < data_of(w)->ndatasets; i++) {
         ev.released.dataset = i;
-        data_step(w, &ev);
+        world_try(w, &ev);
     }
-    for (uint32_t i = 0; i < 40 && !w->verdict->broken[0]; i++) {
+    for (uint32_t i = 0; i < 40 && !w->broken; i++) {
         serve(w);
-        data_time(w, w->now + 100 * SECOND);
+        world_time(w, w->now + 100 * SECOND);
     }
-    for (uint32_t i = 0; i < w->nexecutors && !w->verdict->broken[0]; i++)
-        if (w->executors[i].state == DW_LIVE && (w->config.fixed || w->appeared))
-            data_lose(w, i, TRP_LOSS_RELEASED);
-        else if (w->executors[i].state == DW_LIVE)
-            verdict_break(w->verdict, "idle executors go when all jobs are done",
-                          "executor %u is still there", i);
-    if (!w->verdict->broken[0])
-        data_check_memory(w);
+    for (uint32_t i = 0; i < w->nexecutors && !w->broken; i++)
+        if (w->executors[i].state == WORLD_LIVE && (w->config.fixed || w->appeared))
+            world_lose(w, i, TRP_LOSS_RELEASED);
+        else if (w->executors[i].state == WORLD_LIVE)
+            world_break(w, "idle executors go when all jobs are done",
+                        "executor %u is still there", i);
+    for (uint32_t i = 0; i < trp_engine_stages(w->engine); i++)
+        if (trp_stage_find(w->engine, (trp_stage_id){i}))
+            world_break(w, "no stage is left when all jobs are done", "stage %u", i);
+    play_check_memory(&data_of(w)->play, 16384 + data_of(w)->ndatasets * 1024);
 }
 
 static trp_profiles *make_profiles(const struct stream *s, struct verdict *v)
@@ -198,7 +192,7 @@ static trp_profiles *make_profiles(const struct stream *s, struct verdict *v)
         verdict_break(v, "profiles can be made", "%s", err.text);
         return NULL;
     }
-    for (uint32_t i = 1; i < DW_PROFILES; i++) {
+    for (uint32_t i = 1; i < DATA_PROFILES; i++) {
         trp_profile_builder_init(&b, i == 1 ? "p" : "q");
         if (trp_profile_builder_executor(&b, "cores", i, &err) < 0 ||
             trp_profiles_add(p, &b, &id, &err) < 0)
@@ -207,7 +201,7 @@ static trp_profiles *make_profiles(const struct stream *s, struct verdict *v)
     return p;
 }
 
-static void open_world(struct data_world *w, const struct stream *s, struct verdict *v,
+static void open_world(struct data *d, const struct stream *s, struct verdict *v,
                        FILE *explain)
 {
     const uint32_t *k = s->knob;
@@ -232,33 +226,23 @@ static void open_world(struct data_world *w, const struct stream *s, struct verd
     c.unregister_host = k[UNREGISTER_HOST];
     c.max_stage_attempts = 1 + k[MAX_ATTEMPTS];
     c.grow_ramp = k[GROW];
-    data_open(w, &c, make_profiles(s, v), v, explain);
+    *d = (struct data){0};
+    play_open(&d->play, &c, make_profiles(s, v), &data_hooks, v, explain);
+}
+
+static void serve_unasked(struct play *p)
+{
+    serve(&p->world);
 }
 
 static uint64_t play_once(const struct stream *s, FILE *explain, struct verdict *v)
 {
-    static struct data_world w;
-    open_world(&w, s, v, explain);
-    for (uint32_t i = 0; i < s->nsteps && !v->broken[0]; i++) {
-        v->at = i;
-        data_say(&w, "%lld ms: ", (long long)(w.now / MS));
-        if (explain)
-            stream_write_step(s, i, explain);
-        data_say(&w, "\n");
-        data_play_step(&w, &s->steps[i]);
-        if (!s->knob[MANUAL])
-            serve(&w);
-    }
-    if (!v->broken[0]) {
-        v->at = s->nsteps;
-        data_say(&w, "to the end\n");
-        settle(&w);
-        leave(&w);
-    }
-    data_say(&w, "%s\n", v->broken[0] ? v->text : "every invariant held");
-    uint64_t hash = w.hash;
-    data_close(&w);
-    return hash;
+    struct data d;
+    open_world(&d, s, v, explain);
+    play_steps(&d.play, s, data_play_step, s->knob[MANUAL] ? NULL : serve_unasked);
+    settle(&d.play.world);
+    leave(&d.play.world);
+    return play_close(&d.play);
 }
 
 static void play(const struct stream *s, FILE *explain, struct verdict *ret)

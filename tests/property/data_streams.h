@@ -1,14 +1,33 @@
 /*
  * What the files of the subject "data" share: its steps (data_steps.c), their making
- * and the end of a play (data_streams.c).
+ * and the end of a play (data_streams.c), its invariants (data_checks.c). Which stage
+ * reads what, and where outputs lie, is looked up in the engine, whose own check runs
+ * beside.
  */
 #ifndef TESTS_PROPERTY_DATA_STREAMS_H
 #define TESTS_PROPERTY_DATA_STREAMS_H
 
-#include "data_world.h"
+#include "core/engine_state.h"
+#include "play.h"
 
-#define SECOND INT64_C(1000000000)
-#define MS INT64_C(1000000)
+enum {
+    DATA_HOSTS = 4,
+    DATA_JOBS = 24,
+    DATA_DATASETS = 24,
+    DATA_STAGES = 1024,
+    DATA_PROFILES = 3,
+};
+
+struct data {
+    struct play play; /* stands first */
+    uint32_t ndatasets;
+    uint32_t partitions[DATA_DATASETS];
+};
+
+static inline struct data *data_of(struct world *w)
+{
+    return (struct data *)w;
+}
 
 enum kind {
     DATASET,
@@ -34,14 +53,16 @@ enum kind {
     KINDS,
 };
 
-void data_play_step(struct data_world *w, const struct step *s);
+void data_play_step(struct play *p, const struct step *s);
 
 /* Single ones, for the end of a play; arguments as in a stream. */
-void data_play_end(struct data_world *w, const uint32_t *a);
-void data_play_appear(struct data_world *w, const uint32_t *a);
-void data_play_gone(struct data_world *w, uint32_t which);
-/* One of those in a state, TRP_NONE: none is. */
-uint32_t data_executor_in(const struct data_world *w, enum dw_state state,
-                          uint32_t which);
+void data_play_end(struct world *w, const uint32_t *a);
+void data_play_appear(struct world *w, const uint32_t *a);
+
+const char *data_host(uint32_t host);
+bool data_is_barrier(const struct world *w, trp_stage_id stage);
+
+/* data_checks.c */
+extern const struct world_hooks data_hooks;
 
 #endif

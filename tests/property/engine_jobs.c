@@ -72,28 +72,52 @@ static void random_parents(struct trp_stage_spec *v, struct trp_parent_spec *p,
     }
 }
 
+/* The stages are known before they are submitted: what follows is held against them.
+ */
+static void submit(struct cluster *c, const struct trp_stage_spec *v, uint32_t n)
+{
+    struct world *w = &c->play.world;
+    if (w->njobs == MAX_JOBS)
+        return;
+    if (trp_engine_stages(w->engine) != c->nstages)
+        world_break(w, "stages are numbered one by one", "next is %u",
+                    trp_engine_stages(w->engine));
+    for (uint32_t i = 0; i < n; i++) {
+        struct cl_stage *s = &c->stages[c->nstages + i];
+        *s = (struct cl_stage){.spec = v[i], .job = w->njobs};
+        s->ntasks = v[i].tasks_known ? v[i].ntasks : 0;
+        for (uint32_t k = 0; k < v[i].nparents; k++) {
+            s->parents[k] = v[i].parents[k];
+            s->parents[k].stage += c->nstages;
+        }
+        s->spec.parents = s->parents;
+    }
+    c->nstages += n;
+    world_submit(w, v, n);
+}
+
 void engine_job(struct cluster *c, const uint32_t *a)
 {
+    struct world *w = &c->play.world;
     struct trp_stage_spec v[MAX_JOB_STAGES];
     struct trp_parent_spec p[MAX_JOB_STAGES][2];
     struct rng r = {a[0]};
     uint32_t n = 1 + a[1] % MAX_JOB_STAGES;
     for (uint32_t i = 0; i < n; i++) {
         random_stage(&v[i], &r, a[2] % MAX_TASKS, a[3]);
-        if (c->config.alloc_max_executors < UINT32_MAX)
+        if (w->config.alloc_max_executors < UINT32_MAX)
             v[i].min_executors = 0; /* as for min_per_profile */
         random_parents(v, p[i], i, &r, a[3]);
-        cluster_say(c, "  stage %u: profile %u, %u %s%s", c->nstages + i,
-                    v[i].profile.n,
-                    v[i].kind == TRP_STAGE_GANG ? v[i].ranks : v[i].ntasks,
-                    v[i].kind == TRP_STAGE_GANG ? "ranks" : "tasks",
-                    v[i].tasks_known ? "" : " (to be asked for)");
-        cluster_say(c, ", max_running %u, tolerate %u, memory_factor %u",
-                    v[i].max_running, v[i].tolerate, v[i].memory_factor_ppm);
+        world_say(w, "  stage %u: profile %u, %u %s%s", c->nstages + i, v[i].profile.n,
+                  v[i].kind == TRP_STAGE_GANG ? v[i].ranks : v[i].ntasks,
+                  v[i].kind == TRP_STAGE_GANG ? "ranks" : "tasks",
+                  v[i].tasks_known ? "" : " (to be asked for)");
+        world_say(w, ", max_running %u, tolerate %u, memory_factor %u",
+                  v[i].max_running, v[i].tolerate, v[i].memory_factor_ppm);
         for (uint32_t k = 0; k < v[i].nparents; k++)
-            cluster_say(c, ", after %s%u", p[i][k].each ? "each " : "",
-                        c->nstages + p[i][k].stage);
-        cluster_say(c, "\n");
+            world_say(w, ", after %s%u", p[i][k].each ? "each " : "",
+                      c->nstages + p[i][k].stage);
+        world_say(w, "\n");
     }
-    cluster_submit(c, v, n);
+    submit(c, v, n);
 }

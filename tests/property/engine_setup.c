@@ -112,6 +112,7 @@ static void configure_failures(struct trp_engine_config *c, const struct stream 
  * In half of the streams it is only had when it may be. */
 static void tell_further(struct cluster *c, uint32_t wait_s)
 {
+    struct world *w = &c->play.world;
     c->patient = wait_s % 2;
     struct trp_event fit = {.kind = TRP_EVENT_PROFILE_FIT};
     struct trp_event wait = {.kind = TRP_EVENT_QUEUE_WAIT};
@@ -122,8 +123,8 @@ static void tell_further(struct cluster *c, uint32_t wait_s)
         fit.fit.additional = UINT32_MAX - c->inside[p];
         fit.fit.more = c->patient;
         wait.queue_wait.wait_ns = wait_s * SECOND;
-        cluster_step(c, &fit);
-        cluster_step(c, &wait);
+        world_step(w, &fit);
+        world_step(w, &wait);
     }
 }
 
@@ -150,6 +151,8 @@ void engine_open(struct cluster *c, const struct stream *s, struct verdict *v,
     for (int l = 0; l < TRP_LEVELS; l++)
         config.locality_wait_ns[l] =
             l == TRP_NO_PREF || l == TRP_ANY ? 0 : s->knob[WAIT] * MS;
-    cluster_open(c, &config, make_profiles(s, v), v, explain);
+    *c = (struct cluster){0};
+    play_open(&c->play, &config, make_profiles(s, v), &engine_hooks, v, explain);
+    c->play.world.repeats = 0;
     tell_further(c, s->knob[LOOK_AHEAD]);
 }

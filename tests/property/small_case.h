@@ -5,9 +5,9 @@
 #ifndef TESTS_PROPERTY_SMALL_CASE_H
 #define TESTS_PROPERTY_SMALL_CASE_H
 
-#include "core/engine.h"
 #include "oracle.h"
 #include "stream.h"
+#include "world/world.h"
 
 extern const char *const small_knobs[];
 
@@ -17,9 +17,9 @@ void small_setup(const uint32_t *knob, struct or_setup *ret);
 void small_write(const struct or_setup *s, FILE *f);
 
 struct small_engine {
+    struct world world; /* stands first */
+    char broken[256];   /* how it broke */
     const struct or_setup *setup;
-    trp_profiles *profiles;
-    trp_engine *engine;
     struct trp_task_set *sets[OR_SETS];
     trp_attempt_id attempts[OR_ATTEMPTS]; /* as the oracle numbers them */
     int nattempts;

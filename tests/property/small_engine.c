@@ -20,12 +20,13 @@ static trp_amount amount_of(int units)
     return units * (TRP_ONE / OR_UNIT) + units * (TRP_ONE % OR_UNIT) / OR_UNIT;
 }
 
-static int make_profiles(struct small_engine *e, trp_error *err)
+static int make_profiles(const struct or_setup *setup, trp_profiles **ret,
+                         trp_error *err)
 {
-    const struct or_profile *p = e->setup->profiles;
+    const struct or_profile *p = setup->profiles;
     struct trp_profile_defaults d;
     trp_options_profile_defaults(NULL, &d);
-    d.kind = e->setup->fixed ? TRP_MANAGER_STATIC : TRP_MANAGER_ELASTIC;
+    d.kind = setup->fixed ? TRP_MANAGER_STATIC : TRP_MANAGER_ELASTIC;
     d.executor_cores = p[0].cores;
     d.cores_configured = true;
     d.task_cpus = p[0].cpus;
@@ -37,8 +38,8 @@ static int make_profiles(struct small_engine *e, trp_error *err)
         v->executor = p[0].have[r];
         v->task = amount_of(p[0].take[r]);
     }
-    int rc = trp_profiles_new(&d, NULL, &e->profiles, err);
-    for (int i = 1; rc == 0 && i < e->setup->nprofiles; i++) {
+    int rc = trp_profiles_new(&d, NULL, ret, err);
+    for (int i = 1; rc == 0 && i < setup->nprofiles; i++) {
         static const char *const names[] = {"p0", "p1", "p2"};
         struct trp_profile_builder b;
         trp_profile_id id;
@@ -56,7 +57,7 @@ static int make_profiles(struct small_engine *e, trp_error *err)
                                               amount_of(p[i].take[r]), err);
         }
         if (rc == 0)
-            rc = trp_profiles_add(e->profiles, &b, &id, err);
+            rc = trp_profiles_add(*ret, &b, &id, err);
     }
     return rc;
 }
@@ -109,37 +110,8 @@ static int make_pools(struct small_engine *e, trp_error *err)
             .min_share = numbers[p->min_share],
             .parent = p->parent == OR_NONE ? NULL : names[p->parent]};
     }
-    return trp_sched_alone_begin(e->engine, n ? v : NULL, n, e->setup->manual_start,
-                                 err);
-}
-
-int small_open(struct small_engine *e, const struct or_setup *setup, trp_error *err)
-{
-    struct trp_engine_config c;
-    memset(e, 0, sizeof(*e));
-    e->setup = setup;
-    configure(setup, &c);
-    int rc = make_profiles(e, err);
-    if (rc == 0)
-        rc = trp_engine_new(&c, e->profiles, &e->engine, err);
-    if (rc == 0)
-        rc = make_pools(e, err);
-    for (int h = 0; rc == 0 && h < OR_HOSTS; h++)
-        if (setup->rack[h] != OR_NONE) /* racks are known before executors come */
-            trp_hosts_intern(&e->engine->hosts, host_names[h],
-                             rack_names[setup->rack[h]]);
-    for (int x = 0; rc == 0 && x < OR_EXECUTORS; x++) {
-        trp_profile_id p = {(uint32_t)setup->executors[x].profile};
-        if (trp_engine_expect_executor(e->engine, p).n != (uint32_t)x)
-            rc = trp_error_set(err, TRP_ESTATE, "executors are not numbered from 0");
-    }
-    return rc;
-}
-
-void small_close(struct small_engine *e)
-{
-    trp_engine_free(e->engine);
-    trp_profiles_free(e->profiles);
+    return trp_sched_alone_begin(e->world.engine, n ? v : NULL, n,
+                                 e->setup->manual_start, err);
 }
 
 /* ---- what it decided ---- */
@@ -172,7 +144,7 @@ static struct or_decision launched(const struct small_engine *e,
                             .executor = (int)a->launch.executor.n,
                             .level = (enum or_level)a->launch.level,
                             .speculative = a->launch.speculative};
-    const trp_ledger *b = trp_engine_ledger(e->engine, a->launch.executor);
+    const trp_ledger *b = trp_engine_ledger(e->world.engine, a->launch.executor);
     for (uint32_t i = 0; i < a->launch.ngrants; i++) {
         const struct trp_grant *g = &a->launch.grants[i];
         int r = resource_of(trp_ledger_resource_name(b, g->resource));
@@ -182,69 +154,152 @@ static struct or_decision launched(const struct small_engine *e,
     return d;
 }
 
-static void take(struct small_engine *e, const struct trp_action *a)
+static void decide(struct small_engine *e, const struct or_decision *d)
 {
-    static const enum or_decision_kind ends[] = {OR_FINISHED, OR_ABORTED, OR_ZOMBIE};
-    struct or_decision d = {.set = OR_NONE, .task = OR_NONE, .attempt = OR_NONE};
-    switch (a->kind) {
-    case TRP_ACTION_LAUNCH:
-        d = launched(e, a);
-        if (e->nattempts < OR_ATTEMPTS)
-            e->attempts[e->nattempts++] = a->launch.attempt;
-        break;
-    case TRP_ACTION_KILL:
-        d.kind = OR_KILL;
-        d.set = set_of(e, a->kill.stage.n, a->kill.stage_attempt);
-        d.task = (int)a->kill.task;
-        d.attempt = (int)a->kill.number;
-        break;
-    case TRP_ACTION_TASK_END:
-        if (!a->task_end.retried)
-            return;
-        d.kind = OR_REQUEUED;
-        d.set = set_of(e, a->task_end.stage.n, a->task_end.stage_attempt);
-        d.task = (int)a->task_end.task;
-        break;
-    case TRP_ACTION_RESUBMITTED:
-    case TRP_ACTION_SPECULATABLE:
-        d.kind = a->kind == TRP_ACTION_RESUBMITTED ? OR_REQUEUED : OR_SPECULATABLE;
-        d.set = set_of(e, a->task.stage.n, a->task.stage_attempt);
-        d.task = (int)a->task.task;
-        break;
-    case TRP_ACTION_SET_ENDED:
-        d.kind = ends[a->set.how];
-        d.set = set_of(e, a->set.stage.n, a->set.stage_attempt);
-        break;
-    default:
-        return;
-    }
     if (e->ndecisions < OR_DECISIONS)
-        e->decisions[e->ndecisions++] = d;
+        e->decisions[e->ndecisions++] = *d;
 }
 
-static void collect(struct small_engine *e)
+static struct small_engine *small_of(struct world *w)
 {
-    const struct trp_action *a;
-    while ((a = trp_engine_next(e->engine)))
-        take(e, a);
+    return (struct small_engine *)w;
+}
+
+static void take_launch(struct world *w, const struct trp_action *a)
+{
+    struct small_engine *e = small_of(w);
+    const struct or_decision d = launched(e, a);
+    if (e->nattempts < OR_ATTEMPTS)
+        e->attempts[e->nattempts++] = a->launch.attempt;
+    decide(e, &d);
+}
+
+static void take_killed(struct world *w, struct world_attempt *a)
+{
+    struct small_engine *e = small_of(w);
+    const struct or_decision d = {.kind = OR_KILL,
+                                  .set = set_of(e, a->stage.n, a->stage_attempt),
+                                  .task = (int)a->task,
+                                  .attempt = (int)a->number,
+                                  .executor = OR_NONE};
+    decide(e, &d);
+}
+
+static void decide_task(struct world *w, enum or_decision_kind kind, trp_stage_id stage,
+                        uint32_t stage_attempt, uint32_t task)
+{
+    struct small_engine *e = small_of(w);
+    const struct or_decision d = {.kind = kind,
+                                  .set = set_of(e, stage.n, stage_attempt),
+                                  .task = (int)task,
+                                  .attempt = OR_NONE,
+                                  .executor = OR_NONE};
+    decide(e, &d);
+}
+
+static void take_end(struct world *w, const struct trp_action *a,
+                     const struct world_attempt *was)
+{
+    (void)was;
+    if (a->task_end.retried)
+        decide_task(w, OR_REQUEUED, a->task_end.stage, a->task_end.stage_attempt,
+                    a->task_end.task);
+}
+
+static void take_resubmitted(struct world *w, const struct trp_action *a)
+{
+    decide_task(w, OR_REQUEUED, a->task.stage, a->task.stage_attempt, a->task.task);
+}
+
+static void take_slow(struct world *w, const struct trp_action *a)
+{
+    decide_task(w, OR_SPECULATABLE, a->task.stage, a->task.stage_attempt, a->task.task);
+}
+
+static void take_set_ended(struct world *w, const struct trp_action *a)
+{
+    static const enum or_decision_kind ends[] = {OR_FINISHED, OR_ABORTED, OR_ZOMBIE};
+    struct small_engine *e = small_of(w);
+    const struct or_decision d = {.kind = ends[a->set.how],
+                                  .set =
+                                      set_of(e, a->set.stage.n, a->set.stage_attempt),
+                                  .task = OR_NONE,
+                                  .attempt = OR_NONE,
+                                  .executor = OR_NONE};
+    decide(e, &d);
+}
+
+static void take_broken(struct world *w, const char *what, const char *text)
+{
+    struct small_engine *e = small_of(w);
+    snprintf(e->broken, sizeof e->broken, "%s: %s", what, text);
+}
+
+static const struct world_hooks hooks = {.broken = take_broken,
+                                         .launch = take_launch,
+                                         .killed = take_killed,
+                                         .task_end = take_end,
+                                         .resubmitted = take_resubmitted,
+                                         .slow = take_slow,
+                                         .set_ended = take_set_ended};
+
+/* ---- beginning and end ---- */
+
+int small_open(struct small_engine *e, const struct or_setup *setup, trp_error *err)
+{
+    struct trp_engine_config c;
+    memset(e, 0, sizeof(*e));
+    e->setup = setup;
+    configure(setup, &c);
+    trp_profiles *profiles;
+    int rc = make_profiles(setup, &profiles, err);
+    if (rc < 0)
+        return rc;
+    world_init_with(&e->world, profiles);
+    e->world.hooks = &hooks;
+    e->world.manual = true;
+    e->world.alone = true;
+    rc = world_try_start(&e->world, &c);
+    if (rc < 0)
+        return trp_error_set(err, rc, "the configuration is refused");
+    rc = make_pools(e, err);
+    for (int h = 0; rc == 0 && h < OR_HOSTS; h++)
+        if (setup->rack[h] != OR_NONE) /* racks are known before executors come */
+            trp_hosts_intern(&e->world.engine->hosts, host_names[h],
+                             rack_names[setup->rack[h]]);
+    for (int x = 0; rc == 0 && x < OR_EXECUTORS; x++) {
+        trp_profile_id p = {(uint32_t)setup->executors[x].profile};
+        if (trp_engine_expect_executor(e->world.engine, p).n != (uint32_t)x)
+            rc = trp_error_set(err, TRP_ESTATE, "executors are not numbered from 0");
+    }
+    return rc;
+}
+
+void small_close(struct small_engine *e)
+{
+    world_free(&e->world);
 }
 
 /* ---- steps ---- */
 
+/* What the last steps came to. */
+static int result(const struct small_engine *e, trp_error *err)
+{
+    return e->world.broken ? trp_error_set(err, TRP_ESTATE, "%s", e->broken) : 0;
+}
+
 static int step(struct small_engine *e, const struct trp_event *ev, trp_error *err)
 {
-    int rc = trp_engine_step(e->engine, e->engine->now, ev, err);
-    collect(e);
-    return rc;
+    world_step(&e->world, ev);
+    return result(e, err);
 }
 
 int small_time(struct small_engine *e, int64_t now, trp_error *err)
 {
     struct trp_event ev = {.kind = TRP_EVENT_TIME};
     e->ndecisions = 0;
-    int rc = trp_engine_step(e->engine, now * MS, &ev, err);
-    collect(e);
-    return rc;
+    e->world.now = now * MS;
+    return step(e, &ev, err);
 }
 
 int small_submit(struct small_engine *e, int set, trp_error *err)
@@ -271,10 +326,12 @@ int small_submit(struct small_engine *e, int set, trp_error *err)
                                 .ntasks = (uint32_t)s->ntasks,
                                 .prefer = first[s->ntasks] ? &prefer : NULL};
     e->sets[set] =
-        trp_sched_alone_submit(e->engine, (uint32_t)s->stage,
+        trp_sched_alone_submit(e->world.engine, (uint32_t)s->stage,
                                (trp_profile_id){(uint32_t)s->profile}, &spec, err);
-    collect(e);
-    return e->sets[set] ? 0 : TRP_ESTATE;
+    world_tell_stage(&e->world, (uint32_t)s->stage,
+                     (trp_profile_id){(uint32_t)s->profile});
+    world_drain(&e->world);
+    return e->sets[set] ? result(e, err) : TRP_ESTATE;
 }
 
 int small_add(struct small_engine *e, int executor, trp_error *err)
@@ -333,9 +390,9 @@ int small_end(struct small_engine *e, int attempt, enum or_end status, int64_t r
 
 void small_started(struct small_engine *e, int attempt)
 {
-    uint32_t slot = trp_attempt_find(e->engine, e->attempts[attempt]);
+    uint32_t slot = trp_attempt_find(e->world.engine, e->attempts[attempt]);
     if (slot != TRP_NONE)
-        trp_sched_alone_started(e->engine, slot);
+        trp_sched_alone_started(e->world.engine, slot);
 }
 
 int small_progress(struct small_engine *e, int attempt, int64_t records, trp_error *err)
@@ -348,14 +405,14 @@ int small_progress(struct small_engine *e, int attempt, int64_t records, trp_err
 
 void small_speculate(struct small_engine *e)
 {
-    trp_copies_check(e->engine);
-    collect(e);
+    trp_copies_check(e->world.engine);
+    world_drain(&e->world);
 }
 
 void small_tick(struct small_engine *e)
 {
-    trp_exclusion_expire(e->engine);
-    collect(e);
+    trp_exclusion_expire(e->world.engine);
+    world_drain(&e->world);
 }
 
 int small_round(struct small_engine *e, const int *executors, int n, bool full,
@@ -364,9 +421,9 @@ int small_round(struct small_engine *e, const int *executors, int n, bool full,
     uint32_t v[OR_EXECUTORS];
     for (int i = 0; i < n; i++)
         v[i] = (uint32_t)executors[i];
-    int rc = trp_sched_alone_round(e->engine, v, (uint32_t)n, full, err);
-    collect(e);
-    return rc;
+    int rc = trp_sched_alone_round(e->world.engine, v, (uint32_t)n, full, err);
+    world_drain(&e->world);
+    return rc < 0 ? rc : result(e, err);
 }
 
 /* ---- what it is in ---- */
@@ -375,7 +432,7 @@ static bool same_executor(const struct small_engine *e, const struct oracle *o, 
                           bool exclusions, char *buf, size_t size)
 {
     const struct trp_executor *have =
-        trp_executor_find(e->engine, (trp_executor_id){(uint32_t)x});
+        trp_executor_find(e->world.engine, (trp_executor_id){(uint32_t)x});
     const struct or_executor *want = &o->executors[x];
     if (want->state != OR_LIVE)
         return true;
@@ -432,7 +489,7 @@ static bool same_set(const struct small_engine *e, const struct oracle *o, int s
     }
     for (int x = 0; x < OR_EXECUTORS; x++) {
         const struct trp_executor *ex =
-            trp_executor_find(e->engine, (trp_executor_id){(uint32_t)x});
+            trp_executor_find(e->world.engine, (trp_executor_id){(uint32_t)x});
         if (o->executors[x].state != OR_LIVE || !ex)
             continue;
         bool out = trp_health_at(have->health, (uint32_t)x, ex->host) == TRP_HEALTH_OUT;

@@ -3,15 +3,12 @@
  * noted before the engine takes it, so that its actions are held against that; actions.c
  * takes those.
  */
-#include "world.h"
-
-#include <glib.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "conf/options.h"
 #include "core/engine_state.h"
-#include "grow.h"
+#include "world_internal.h"
 
 /* ---- breaking and telling ---- */
 
@@ -48,15 +45,27 @@ void world_mix(struct world *w, uint64_t v)
 
 /* ---- lists ---- */
 
-struct world_stage *world_stage_at(struct world *w, uint32_t id)
+static struct world_stage *grow_stages(struct world *w, uint32_t id)
 {
-    if (id >= trp_engine_stages(w->engine) && id >= w->nstages)
-        world_break(w, "a stage is there", "stage %u", id);
     while (w->nstages <= id) {
         GROW(w->stages, w->nstages);
         w->stages[w->nstages++] = (struct world_stage){0};
     }
     return &w->stages[id];
+}
+
+struct world_stage *world_stage_at(struct world *w, uint32_t id)
+{
+    if (id >= trp_engine_stages(w->engine) && id >= w->nstages)
+        world_break(w, "a stage is there", "stage %u", id);
+    return grow_stages(w, id);
+}
+
+void world_tell_stage(struct world *w, uint32_t stage, trp_profile_id profile)
+{
+    struct world_stage *s = grow_stages(w, stage);
+    s->told = s->submitted = true;
+    s->profile = profile;
 }
 
 struct world_executor *world_executor_at(struct world *w, uint32_t id)
@@ -97,10 +106,10 @@ uint32_t world_executor_in(const struct world *w, enum world_executor_state stat
     return TRP_NONE;
 }
 
-bool world_on_excluded_host(const struct world *w, const struct world_executor *x)
+bool world_excludes(const struct world *w, const char *host)
 {
     for (uint32_t i = 0; i < w->nexcluded_hosts; i++)
-        if (x->host == w->excluded_hosts[i])
+        if (g_strcmp0(host, w->excluded_hosts[i]) == 0)
             return true;
     return false;
 }
@@ -121,11 +130,7 @@ static void note_job(struct world *w, const struct trp_job_spec *spec)
                           .nstages = spec->is_dataset ? 0 : spec->nstages};
     for (uint32_t i = 0; i < j.nstages; i++) {
         const struct trp_stage_spec *told = &spec->stages[i];
-        while (w->nstages <= j.first + i) {
-            GROW(w->stages, w->nstages);
-            w->stages[w->nstages++] = (struct world_stage){0};
-        }
-        struct world_stage *s = &w->stages[j.first + i];
+        struct world_stage *s = grow_stages(w, j.first + i);
         *s = (struct world_stage){.told = true, .profile = told->profile};
         s->once = !told->map && !told->barrier;
         for (uint32_t k = 0; k < told->nparents; k++)
@@ -271,6 +276,18 @@ void world_drain(struct world *w)
     serve(w);
 }
 
+/* What a timer brought about may be due at once, too: a few times. */
+static void check_timer(struct world *w, const struct trp_event *ev)
+{
+    bool again = ev->kind == TRP_EVENT_TIME && w->now == w->fired_at;
+    w->fired = again ? w->fired + 1 : 0;
+    w->fired_at = w->now;
+    if (ev->kind == TRP_EVENT_TIME && w->fired >= w->repeats &&
+        trp_engine_next_timer(w->engine) <= w->now)
+        world_break(w, "a timer that has fired is due later", "due %lld, now %lld",
+                    (long long)trp_engine_next_timer(w->engine), (long long)w->now);
+}
+
 int world_try(struct world *w, const struct trp_event *ev)
 {
     trp_error err = {0};
@@ -289,6 +306,7 @@ int world_try(struct world *w, const struct trp_event *ev)
     if (!w->unchecked && trp_engine_sanity_check(w->engine, &err) < 0)
         world_break(w, "the engine's own check", "after event %d: %s", (int)ev->kind,
                     err.text);
+    check_timer(w, ev);
     if (w->hooks->stepped && !w->broken)
         w->hooks->stepped(w);
     return rc;
@@ -303,6 +321,7 @@ void world_step(struct world *w, const struct trp_event *ev)
 void world_step_ignored(struct world *w, const struct trp_event *ev)
 {
     struct trp_engine_counts before, after;
+    world_time(w, w->now); /* what is due now happens before */
     if (w->broken)
         return;
     trp_engine_counts(w->engine, &before);
@@ -442,6 +461,8 @@ void world_init_with(struct world *w, trp_profiles *profiles)
     static const struct world_hooks none;
     memset(w, 0, sizeof(*w));
     w->hooks = &none;
+    w->repeats = 5;
+    w->fired_at = INT64_MIN;
     w->profiles = profiles;
     w->hash = UINT64_C(14695981039346656037);
 }

@@ -66,7 +66,7 @@ enum world_executor_state {
 struct world_executor {
     enum world_executor_state state;
     bool came; /* RELEASED: it was live */
-    bool ahead, may_add, decommissioned, excluded, forced;
+    bool ahead, may_add, decommissioned, excluded;
     int64_t decommissioned_at;
     uint32_t label, shape; /* the profile that it serves, and was made with */
     const char *host, *rack;
@@ -121,8 +121,10 @@ struct world {
     const struct world_hooks *hooks;
     FILE *explain; /* gets every action, a line each; NULL: nobody asks */
     int64_t now;
-    bool manual;    /* executors come and go only when the test says so */
-    bool unchecked; /* no check after a step, nor of cores and copies (speed) */
+    bool manual;      /* executors come and go only when the test says so */
+    bool alone;       /* core/scenario/sched_alone.h: who is told to go stays */
+    uint32_t repeats; /* so often a timer may be due again at the time it fired */
+    bool unchecked;   /* no check after a step, nor of cores and copies (speed) */
     bool broken;
     /* Where executors come up: h<number>, no rack, nothing beside their cores. */
     const char *(*host_of)(uint32_t executor);
@@ -155,6 +157,8 @@ struct world {
     uint32_t npast;
     uint64_t hash; /* of all actions: the same events give the same */
     uint64_t actions;
+    int64_t fired_at;                     /* the latest TIME, … */
+    uint32_t fired;                       /* … and how many followed at that time */
     uint32_t most_attempts, most_actions; /* at once, of a step */
 };
 
@@ -189,6 +193,8 @@ void world_step(struct world *w, const struct trp_event *ev);
 int world_try(struct world *w, const struct trp_event *ev);
 /* The same of one about nobody: nothing may follow, and the engine counts it. */
 void world_step_ignored(struct world *w, const struct trp_event *ev);
+/* A stage that no job told is there and may launch (core/scenario/sched_alone.h). */
+void world_tell_stage(struct world *w, uint32_t stage, trp_profile_id profile);
 /* Takes what the engine has to say, without an event. */
 void world_drain(struct world *w);
 
@@ -220,7 +226,7 @@ const struct world_attempt *world_attempt_at(const struct world *w, uint32_t i);
 /* The i-th of all executors in a state, counted round; TRP_NONE: none is. */
 uint32_t world_executor_in(const struct world *w, enum world_executor_state state,
                            uint32_t i);
-bool world_on_excluded_host(const struct world *w, const struct world_executor *x);
+bool world_excludes(const struct world *w, const char *host);
 bool world_all_over(const struct world *w); /* all jobs and attempts have ended */
 
 /* ---- for hooks ---- */
@@ -234,8 +240,5 @@ void world_mix(struct world *w, uint64_t v);
 /* Grows with what is asked for, zeroed. */
 struct world_stage *world_stage_at(struct world *w, uint32_t id);
 struct world_executor *world_executor_at(struct world *w, uint32_t id);
-
-/* actions.c */
-void world_take(struct world *w, const struct trp_action *a);
 
 #endif
