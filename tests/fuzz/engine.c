@@ -345,32 +345,81 @@ static void move_views(struct fuzz_world *w, struct fuzz_bytes *b)
                stage.n);
 }
 
-/* New ones take places behind the first 15, so that the corpus keeps its meaning. */
-static void (*const moves[32])(struct fuzz_world *w, struct fuzz_bytes *b) = {
-    move_job,       move_stage_tasks, move_stage_refused, move_fit,
-    move_added,     move_all_added,   move_refused,       move_lost,
-    move_expect,    move_ended,       move_all_ended,     move_cancel,
-    move_drain,     move_time,        move_views,         move_decommission,
-    move_progress,  move_dataset,     move_dataset_job,   move_cached,
-    move_moved,     move_released,    move_cancel_stage,  move_ended,
-    move_all_added, move_all_ended,   move_time,          move_stage_tasks,
-    move_job,       move_lost,        move_dataset_job,   move_ended,
+/* New ones take places behind the first 15: what is kept as numbers stays what it is. */
+static const struct {
+    const char *name;
+    void (*make)(struct fuzz_world *w, struct fuzz_bytes *b);
+} moves[32] = {
+    {"job",           move_job          },
+    {"stage_tasks",   move_stage_tasks  },
+    {"stage_refused", move_stage_refused},
+    {"fit",           move_fit          },
+    {"added",         move_added        },
+    {"all_added",     move_all_added    },
+    {"refused",       move_refused      },
+    {"lost",          move_lost         },
+    {"expect",        move_expect       },
+    {"ended",         move_ended        },
+    {"all_ended",     move_all_ended    },
+    {"cancel",        move_cancel       },
+    {"drain",         move_drain        },
+    {"time",          move_time         },
+    {"views",         move_views        },
+    {"decommission",  move_decommission },
+    {"progress",      move_progress     },
+    {"dataset",       move_dataset      },
+    {"dataset_job",   move_dataset_job  },
+    {"cached",        move_cached       },
+    {"moved",         move_moved        },
+    {"released",      move_released     },
+    {"cancel_stage",  move_cancel_stage },
+    {"ended",         move_ended        },
+    {"all_added",     move_all_added    },
+    {"all_ended",     move_all_ended    },
+    {"time",          move_time         },
+    {"stage_tasks",   move_stage_tasks  },
+    {"job",           move_job          },
+    {"lost",          move_lost         },
+    {"dataset_job",   move_dataset_job  },
+    {"ended",         move_ended        },
 };
+
+int fuzz_move_number(const char *name)
+{
+    for (int i = 0; i < 32; i++)
+        if (strcmp(moves[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* The line of a .moves file (tests/fuzz/corpus_maker.c) that says the same. */
+static void tell_move(const struct fuzz_world *w, const char *name, const uint8_t *from,
+                      const uint8_t *to)
+{
+    world_say(&w->world, "move %s", name);
+    for (; from < to; from++)
+        world_say(&w->world, " %u", *from);
+    world_say(&w->world, "\n");
+}
 
 /* ---- one input ---- */
 
-static uint64_t play(const uint8_t *data, size_t size)
+uint64_t fuzz_play(const uint8_t *data, size_t size, const char *record)
 {
     static struct fuzz_world w;
     struct fuzz_bytes b = {data, data + size};
     struct trp_engine_config config;
     choose_config(&b, &config);
-    if (!fuzz_begin(&w, &config))
+    if (!fuzz_begin(&w, &config, record))
         return 0;
+    tell_move(&w, "config", data, b.at);
     w.features = size > 0 && asks_for_features(data[0]);
     w.world.now = SECOND;
     for (int i = 0; i < MOVES && b.at < b.end && w.world.njobs < FUZZ_JOBS; i++) {
-        moves[fuzz_byte(&b) % (sizeof moves / sizeof *moves)](&w, &b);
+        uint8_t n = fuzz_byte(&b) % (sizeof moves / sizeof *moves);
+        const uint8_t *from = b.at;
+        moves[n].make(&w, &b);
+        tell_move(&w, moves[n].name, from, b.at);
         w.world.now += 1000;
     }
     fuzz_finish(&w);
@@ -381,8 +430,9 @@ static uint64_t play(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uint64_t hash = play(data, size);
+    uint64_t hash = fuzz_play(data, size, NULL);
     if (size > 0 && data[size - 1] & 1)
-        FUZZ_CHECK(play(data, size) == hash, "the same events decide otherwise");
+        FUZZ_CHECK(fuzz_play(data, size, NULL) == hash,
+                   "the same events decide otherwise");
     return 0;
 }

@@ -217,7 +217,16 @@ static trp_profile_id add_profile(trp_profiles *p, const char *name, int64_t cor
     return id;
 }
 
-bool fuzz_begin(struct fuzz_world *w, const struct trp_engine_config *config)
+static void end_program(struct world *w, const char *what, const char *text)
+{
+    (void)w;
+    FUZZ_CHECK(false, "%s: %s", what, text);
+}
+
+static const struct world_hooks hooks = {.broken = end_program};
+
+bool fuzz_begin(struct fuzz_world *w, const struct trp_engine_config *config,
+                const char *record)
 {
     struct trp_profile_defaults d;
     trp_options_profile_defaults(NULL, &d);
@@ -225,13 +234,17 @@ bool fuzz_begin(struct fuzz_world *w, const struct trp_engine_config *config)
     d.cores_configured = true;
     *w = (struct fuzz_world){0};
     world_init(&w->world, &d);
+    w->world.hooks = &hooks;
     w->world.manual = true;
     w->world.explain = getenv("FUZZ_TELL") ? stderr : NULL;
     w->profile[1] = add_profile(w->world.profiles, "wide", 5, 2, 0);
     w->profile[2] = add_profile(w->world.profiles, "gpu", 3, 1, TRP_ONE / 3);
     w->profile[3] = add_profile(w->world.profiles, "light", 0, 1, 0);
-    if (world_try_start(&w->world, config) == 0)
-        return true;
-    world_free(&w->world);
-    return false;
+    if (world_try_start(&w->world, config) < 0) {
+        world_free(&w->world);
+        return false;
+    }
+    if (record)
+        world_record(&w->world, record);
+    return true;
 }

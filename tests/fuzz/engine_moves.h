@@ -19,8 +19,10 @@ struct fuzz_world {
 };
 
 /* engine_end.c: a world whose breaking ends the program. With FUZZ_TELL in the environment
- * every event and action is told on stderr. False: the configuration is refused. */
-bool fuzz_begin(struct fuzz_world *w, const struct trp_engine_config *config);
+ * every event and action is told on stderr. `record` (or NULL): the file of a trace.
+ * False: the configuration is refused. */
+bool fuzz_begin(struct fuzz_world *w, const struct trp_engine_config *config,
+                const char *record);
 /* One event: 0 or TRP_EINVAL. */
 int fuzz_step(struct fuzz_world *w, const struct trp_event *ev);
 /* An executor comes up, with two `gpu`. */
@@ -47,5 +49,10 @@ void move_cached(struct fuzz_world *w, struct fuzz_bytes *b);
 void move_moved(struct fuzz_world *w, struct fuzz_bytes *b);
 void move_released(struct fuzz_world *w, struct fuzz_bytes *b);
 void move_cancel_stage(struct fuzz_world *w, struct fuzz_bytes *b);
+
+/* engine.c: plays an input; the hash of what was decided. */
+uint64_t fuzz_play(const uint8_t *data, size_t size, const char *record);
+/* The first of that name; -1: there is none. */
+int fuzz_move_number(const char *name);
 
 #endif

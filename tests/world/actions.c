@@ -111,6 +111,7 @@ static void take_job_ended(struct world *w, const struct trp_action *act)
 
 static void take_retried(struct world *w, const struct trp_action *act)
 {
+    world_stage_at(w, act->stage_retried.stage.n)->submitted = false;
     world_mix(w, act->stage_retried.stage.n);
     world_say(w, "    stage %u.%u came to nothing: %s\n", act->stage_retried.stage.n,
               act->stage_retried.attempt, act->stage_retried.text);

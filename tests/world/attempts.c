@@ -157,7 +157,11 @@ void world_take_gang(struct world *w, const struct trp_action *act)
                               .gang = true};
     if (!act->gang.ranks)
         world_break(w, "a gang has ranks", "stage %u", a.stage.n);
-    a.stage_attempt = world_stage_at(w, a.stage.n)->attempt;
+    /* (The action does not say which attempt of the stage it is.) */
+    struct trp_stage_view v = {.attempts = 0};
+    trp_engine_stage(w->engine, a.stage, &v);
+    a.stage_attempt =
+        v.attempts ? v.attempts - 1 : world_stage_at(w, a.stage.n)->attempt;
     take_launched(w, act, &a);
 }
 

@@ -132,9 +132,7 @@ static void note_job(struct world *w, const struct trp_job_spec *spec)
         const struct trp_stage_spec *told = &spec->stages[i];
         struct world_stage *s = grow_stages(w, j.first + i);
         *s = (struct world_stage){.told = true, .profile = told->profile};
-        s->once = !told->map && !told->barrier;
-        for (uint32_t k = 0; k < told->nparents; k++)
-            s->once &= !told->parents[k].shuffle;
+        s->once = !told->map;
     }
     GROW(w->jobs, w->njobs);
     w->jobs[w->njobs++] = j;
@@ -203,7 +201,7 @@ static void note_answer(struct world *w, trp_stage_id stage, bool checked)
     if (stage.n >= w->nstages)
         return;
     w->stages[stage.n].answered |= !checked && w->stages[stage.n].ready;
-    w->stages[stage.n].checked |= checked;
+    w->stages[stage.n].checked |= checked && w->stages[stage.n].check;
 }
 
 static void note(struct world *w, const struct trp_event *ev)
@@ -269,6 +267,8 @@ void world_drain(struct world *w)
     const struct trp_action *a;
     uint32_t n = 0;
     while (!w->broken && (a = trp_engine_next(w->engine))) {
+        if (w->trace)
+            trp_engine_trace_action(w->trace, a);
         world_take(w, a);
         n++;
     }
@@ -294,7 +294,8 @@ int world_try(struct world *w, const struct trp_event *ev)
     if (w->broken)
         return 0;
     note(w, ev);
-    int rc = trp_engine_step(w->engine, w->now, ev, &err);
+    int rc = w->trace ? trp_engine_trace_step(w->trace, w->engine, w->now, ev, &err)
+                      : trp_engine_step(w->engine, w->now, ev, &err);
     if (rc < 0 && ev->kind == TRP_EVENT_JOB)
         forget_job(w);
     if (rc < 0 && (rc != TRP_EINVAL || !*err.text))
@@ -378,7 +379,8 @@ void world_come(struct world *w, uint32_t executor)
 
 uint32_t world_expect(struct world *w, trp_profile_id profile)
 {
-    uint32_t n = trp_engine_expect_executor(w->engine, profile).n;
+    uint32_t n = w->trace ? trp_engine_trace_expect(w->trace, w->engine, profile).n
+                          : trp_engine_expect_executor(w->engine, profile).n;
     struct world_executor *x = world_executor_at(w, n);
     if (x->state != WORLD_UNKNOWN)
         world_break(w, "an executor is expected once", "executor %u", n);
@@ -503,8 +505,18 @@ void world_begin(struct world *w, const struct trp_engine_config *config, int64_
     world_start(w, config);
 }
 
+void world_record(struct world *w, const char *file)
+{
+    trp_error err;
+    if (trp_engine_trace_new(file, &w->config, w->profiles, false, &w->trace, &err) < 0)
+        world_break(w, "a trace can be written", "%s", err.text);
+}
+
 void world_free(struct world *w)
 {
+    trp_error err;
+    if (trp_engine_trace_close(w->trace, &err) < 0)
+        world_break(w, "a trace can be written", "%s", err.text);
     trp_engine_free(w->engine);
     trp_profiles_free(w->profiles);
     for (uint32_t i = 0; i < w->nended; i++)

@@ -28,6 +28,7 @@
 #include <stdio.h>
 
 #include "core/engine.h"
+#include "events/engine_trace.h"
 
 #define SECOND INT64_C(1000000000)
 #define MS INT64_C(1000000)
@@ -77,7 +78,7 @@ struct world_executor {
 
 struct world_stage {
     bool told; /* as a stage of a job, not by a dataset; then `profile` and … */
-    bool once; /* … whether it is submitted and ends only once */
+    bool once; /* … whether it is submitted again only when it was retried */
     trp_profile_id profile;
     bool ready, answered, submitted, check, checked, ended;
     uint32_t attempt, launched; /* the latest that launched, and how much */
@@ -119,6 +120,7 @@ struct world {
     trp_profiles *profiles;
     struct trp_engine_config config;
     const struct world_hooks *hooks;
+    trp_engine_trace *trace;
     FILE *explain; /* gets every action, a line each; NULL: nobody asks */
     int64_t now;
     bool manual;      /* executors come and go only when the test says so */
@@ -175,6 +177,8 @@ int world_try_start(struct world *w, const struct trp_engine_config *config);
 /* Both, with executors of so many cores. */
 void world_begin(struct world *w, const struct trp_engine_config *config,
                  int64_t cores);
+/* Everything from now on goes into the file of an engine's trace, until world_free. */
+void world_record(struct world *w, const char *file);
 void world_free(struct world *w);
 
 /* The default options, but nothing is queued ahead. */
