@@ -22,7 +22,7 @@ struct listing {
     uint32_t n;
     json_t *list;
     struct trp_nearest near;
-    char carried[TRP_ERROR_TEXT + 80]; /* how messages travel here */
+    char carried[TRP_ERROR_TEXT]; /* how messages travel here */
 };
 
 static json_t *text_or_null(const char *text)

@@ -2,8 +2,7 @@
  * States: the server starts → the driver runs → lingering → ending.
  *
  * Lingering: after the driver's mpirun has ended in order nothing is left and this is
- * over at once; an mpirun that has nobody left below it and does not end is held up by
- * somebody, and killed. When the driver was killed, its executors see its socket close,
+ * over at once. When the driver was killed, its executors see its socket close,
  * end their tasks, remove their scratch folders and go, and then troupe-slurm ends what
  * they ran in; they get LINGER_MS for it, and troupe-slurm as long as it takes. When
  * `troupe` is gone, the driver sees that itself and cancels its run; it gets ORPHAN_MS.
@@ -42,11 +41,9 @@
 #include "os/processes.h"
 #include "os/title.h"
 #include "os/tree.h"
-#include "programs.h"
 
 enum {
     SERVER_MS = 10000, /* for ompi-server to write its URI */
-    ALONE_MS = 10000,  /* for mpirun to start the driver, or to end after it */
     LINGER_MS = 4000,
     ORPHAN_MS = 6000,
     END_MS = 3000,
@@ -236,49 +233,17 @@ static bool start_server(struct guard *g)
     return false;
 }
 
-/* An mpirun with nobody below it: it is about to start the driver, or to end. One that
- * is found so again is held up. */
-static bool is_held_up(const struct guard *g, bool *again)
-{
-    bool alone =
-        g->config->ompi_server && g->driver && trp_children_signal(g->driver, 0) == 0;
-    bool held_up = alone && *again;
-    *again = alone;
-    return held_up;
-}
-
-static void report_hanging(struct guard *g)
-{
-    char text[512], *mpirun = NULL;
-    trp_program_find("mpirun", &mpirun, NULL);
-    snprintf(text, sizeof text,
-             "%.200s hangs, and nothing runs below it; see state/driver.err; "
-             "--set comm.transport=socket does without it",
-             mpirun ? mpirun : "mpirun");
-    free(mpirun);
-    report(g, TRP_GUARD_FAILED, 0, text);
-}
-
 static void watch_driver(struct guard *g)
 {
-    int64_t look = trp_clock_ms() + ALONE_MS;
-    bool alone = false, told = g->config->adopts; /* that went with its guard */
+    bool told = g->config->adopts; /* that went with its guard */
     while (g->driver && !g->told && !g->orphan) {
-        int64_t left = look - trp_clock_ms();
-        wait_ms(g, left > 0 ? (int)left : 0);
+        wait_ms(g, -1);
         if (g->told || g->orphan || !g->driver)
             continue;
         if (g->config->ompi_server && !g->server && !told) {
             told = true; /* `troupe` tells the driver, which gives everything back */
             report(g, TRP_GUARD_SERVER, 0,
                    "ompi-server died; see state/ompi-server.err");
-        }
-        if (trp_clock_ms() < look)
-            continue;
-        look = trp_clock_ms() + ALONE_MS;
-        if (is_held_up(g, &alone)) {
-            report_hanging(g);
-            return;
         }
     }
     int64_t end = trp_clock_ms() + ORPHAN_MS;
@@ -292,9 +257,7 @@ static void linger(struct guard *g)
 {
     int64_t end = trp_clock_ms() + LINGER_MS;
     pid_t spare[] = {g->server};
-    if (g->config->ompi_server && g->driver && trp_children_signal(g->driver, 0) == 0)
-        kill(g->driver, SIGKILL);
-    else if (g->driver)
+    if (g->driver)
         return;
     while (trp_clock_ms() < end &&
            trp_descendants_signal(getpid(), spare, g->server ? 1 : 0, 0) > 0)

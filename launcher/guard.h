@@ -44,8 +44,8 @@ enum trp_guard_event {
     TRP_GUARD_STARTED,    /* the driver's process is there: its number is `status` */
     TRP_GUARD_DRIVER,     /* the driver's mpirun ended with wait status `status` */
     TRP_GUARD_WAITS,      /* Slurm does not answer, and jobs are to be given back */
-    TRP_GUARD_SERVER,     /* ompi-server died: `text`; the driver goes on. Or it never
-                           * came up: there is no driver, and the guard ends */
+    TRP_GUARD_SERVER,     /* ompi-server died: `text`. Or it never came up: there is no
+                           * driver, and the guard ends */
 };
 
 struct trp_guard_report {

@@ -3,8 +3,8 @@
  * the driver wants some for each executor. Open MPI's own files have 4 MiB.
  *
  * Open MPI 4.1 is the only MPI that joins programs that were started separately, by its
- * ompi-server. mpirun is asked each time whether it is that (5 ms): several MPIs may be
- * in PATH, and an ompi-server says nothing of the mpirun before it.
+ * ompi-server. For comm.transport=mpi its mpirun is asked whether it is that: several
+ * MPIs may be in PATH, and an ompi-server says nothing of the mpirun before it.
  */
 #include "needs.h"
 
@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 #include "comm/mpi.h"
+#include "driver/driver.h"
 #include "mpis.h"
 #include "os/linked_mpi.h"
 
@@ -54,23 +55,16 @@ int trp_needs_check(trp_error *err)
     return check_limits(err);
 }
 
-static const char key[] = "comm.transport";
-
 int trp_needs_transport(const trp_options *o, const char *app, struct trp_carried *ret,
                         trp_error *err)
 {
+    static const char key[] = "comm.transport";
     const char *value = trp_options_text(o, key);
     trp_error why;
-    if (strcmp(value, "socket") == 0) {
-        ret->sockets = true;
-        snprintf(ret->text, sizeof ret->text, "over sockets (%s=socket)", key);
-        return 0;
-    }
-    if (check_mpi(app, &why) < 0)
-        return trp_carried_without_mpi(o, why.text, ret, err);
-    ret->sockets = false;
-    snprintf(ret->text, sizeof ret->text,
-             "over MPI (%s=%s: Open MPI 4.1 is here, with its ompi-server)", key,
-             value);
+    ret->sockets = strcmp(value, "mpi") != 0;
+    if (!ret->sockets && check_mpi(app, &why) < 0)
+        return trp_driver_without_mpi(o, why.text, err);
+    snprintf(ret->text, sizeof ret->text, "over %s (%s=%s)",
+             ret->sockets ? "sockets" : "MPI", key, value);
     return 0;
 }

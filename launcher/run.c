@@ -457,17 +457,17 @@ static char **app_argv(const struct run *r)
     return argv;
 }
 
-/* TRP_ENEVER: messages cannot travel as was settled, and nothing was begun. */
 static int start(struct run *r, const struct trp_run_make *make,
-                 const struct trp_supervised *what, trp_error *err)
+                 const struct trp_supervised *what)
 {
+    trp_error err;
     int status;
-    if (trp_supervisor_open(&r->supervisor, r->carried.sockets, err) < 0)
-        return trp_launcher_fail(err);
-    if (trp_run_make(make, err) < 0)
-        status = trp_launcher_fail(err);
+    if (trp_supervisor_open(&r->supervisor, r->carried.sockets, &err) < 0)
+        return trp_launcher_fail(&err);
+    if (trp_run_make(make, &err) < 0)
+        status = trp_launcher_fail(&err);
     else
-        status = trp_supervise(&r->supervisor, r->folder, what, err);
+        status = trp_supervise(&r->supervisor, r->folder, what);
     trp_supervisor_close(&r->supervisor);
     return status;
 }
@@ -495,12 +495,7 @@ static int supervise(struct run *r, const char *app_name, char **app)
                                 .app = app};
     if (r->earlier && trp_run_folder_state(r->folder, app_name, "running", 0, &err) < 0)
         return trp_launcher_fail(&err);
-    int status = start(r, &make, &what, &err);
-    if (status == TRP_ENEVER) {
-        fprintf(stderr, "troupe: %s; the run goes on over sockets\n", err.text);
-        trp_carried_by_sockets(r->settings.options, err.text, &r->carried);
-        status = start(r, &make, &what, &err);
-    }
+    int status = start(r, &make, &what);
     if (trp_run_folder_state(r->folder, app_name, status_word(status), status, &err) <
         0) {
         int failed = trp_launcher_fail(&err);

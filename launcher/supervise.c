@@ -9,16 +9,14 @@
  * closed without 'E' LOST_MS (its own end, as told by the guard, says more). A driver
  * of a pipeline that is not there within TRP_WATCH_COME_UP_MS is given up, unless it
  * looks at what earlier starts have done; a user's own program may take its time before
- * trp_init. When ompi-server died before the driver was there it never will be: the
- * caller begins again over sockets, unless a program of the user's had started. Later the
- * driver itself goes on over sockets.
+ * trp_init. Over MPI nothing goes on without ompi-server: the driver is told that it is
+ * gone, and ends the run with 4; SERVER_MS, since MPI may not let it go.
  *
  * A guard that is killed while the run goes on is replaced at once. Its orphans are
- * ours (we are a subreaper too, before it is forked), so the driver is reaped here, and the
- * next guard adopts it (guard.h). ompi-server dies with its guard: the driver goes on over
- * sockets. A pipeline whose driver has not started, or needs the ompi-server to connect,
- * has acquired nothing: all is ended and begun again. A user's own program may have had
- * effects before trp_init: it is never begun again.
+ * ours (we are a subreaper too, before it is forked), so the driver is reaped here, and
+ * the next guard adopts it (guard.h). A pipeline whose driver was not started yet is
+ * begun again; a user's own program, which may have had effects before trp_init, never.
+ * ompi-server dies with its guard.
  *
  * The end: the guard is told, ends everything and goes. When the driver was adopted, or
  * the guard is killed now, what is left is ended from here; children that this process
@@ -55,6 +53,7 @@ enum {
     EXIT_MS = 10000,
     GONE_MS = 2000,
     KILL_MS = 8000,
+    SERVER_MS = 20000,
     LOST_MS = 3000,
     GUARD_END_MS = 12000,
     SWEEP_MS = 3000,
@@ -249,11 +248,23 @@ static int begin_again(struct trp_watch *w, trp_error *err)
     return start_guard(w, 0, err);
 }
 
+/* ompi-server died, or never came up: `why`. */
+static void on_server_lost(struct trp_watch *w, const char *why)
+{
+    snprintf(w->failure, sizeof w->failure,
+             "%s; set comm.transport=socket, or leave it at auto", why);
+    if (w->connected) {
+        send_control(w, TRP_CONTROL_OMPI_SERVER);
+        hurry(w, SERVER_MS);
+    } else {
+        end_watch(w);
+    }
+}
+
 /* TRP_ESTATE: there is nothing that another guard could watch over. */
 static int replace_guard(struct trp_watch *w, trp_error *err)
 {
-    bool can_begin = !w->what->is_program && w->listen >= 0;
-    bool needs_server = w->supervisor->ompi_server[0] && !w->connected;
+    bool server = w->supervisor->ompi_server[0] != '\0';
     struct trp_process driver;
     if (++w->guards > MOST_GUARDS)
         return trp_error_set(
@@ -261,15 +272,15 @@ static int replace_guard(struct trp_watch *w, trp_error *err)
             "the run's guard, which ends what is left when troupe dies, was killed %d "
             "times",
             w->guards);
-    if (can_begin && (!w->driver || needs_server))
+    if (!w->driver && !server && !w->what->is_program && w->listen >= 0)
         return begin_again(w, err);
-    if (!w->driver || needs_server || !trp_process_read(w->driver, &driver) ||
-        driver.parent != getpid())
+    if (!w->driver || (server && !w->connected) ||
+        !trp_process_read(w->driver, &driver) || driver.parent != getpid())
         return trp_error_set(
             err, TRP_ESTATE,
             "the run's guard, which ends what is left when troupe dies, was killed");
-    if (w->supervisor->ompi_server[0])
-        send_control(w, TRP_CONTROL_OMPI_SERVER);
+    if (server)
+        on_server_lost(w, "ompi-server died with the run's guard, which was killed");
     return start_guard(w, w->driver, err);
 }
 
@@ -319,14 +330,12 @@ static void on_guard(struct trp_watch *w)
             w->deadline = trp_clock_ms() + TRP_WATCH_COME_UP_MS;
         return;
     }
-    if (r.event == TRP_GUARD_SERVER && w->connected) {
-        send_control(w, TRP_CONTROL_OMPI_SERVER);
+    if (r.event == TRP_GUARD_SERVER) {
+        on_server_lost(w, r.text);
         return;
     }
-    if (r.event == TRP_GUARD_FAILED || r.event == TRP_GUARD_SERVER) {
+    if (r.event == TRP_GUARD_FAILED) {
         snprintf(w->failure, sizeof w->failure, "%s", r.text);
-        w->no_server = r.event == TRP_GUARD_SERVER && !w->interrupts &&
-                       (!w->driver || !w->what->is_program);
     } else {
         w->driver_ended = true;
         w->driver_status = r.status;
@@ -498,8 +507,9 @@ static int open_signals(void)
 }
 
 int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
-                  const struct trp_supervised *what, trp_error *err)
+                  const struct trp_supervised *what)
 {
+    trp_error err;
     struct trp_watch w = {.folder = folder,
                           .what = what,
                           .supervisor = s,
@@ -512,9 +522,9 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
         w.nspare = TRP_WATCH_SPARED;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     w.signals = open_signals();
-    if (w.signals < 0 || start_guard(&w, 0, err) < 0) {
+    if (w.signals < 0 || start_guard(&w, 0, &err) < 0) {
         fprintf(stderr, "troupe: cannot start the run: %s\n",
-                w.signals < 0 ? strerror(errno) : err->text);
+                w.signals < 0 ? strerror(errno) : err.text);
         return TRP_WATCH_PLATFORM;
     }
     s->listen_fd = -1; /* closed by the loop, or below */
@@ -532,10 +542,5 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
     if (w.control >= 0)
         close(w.control);
     close(w.signals);
-    if (w.no_server && !w.connected) {
-        if (w.time_is_up)
-            raise(SIGUSR1); /* blocked, so that it waits for the next call */
-        return trp_error_set(err, TRP_ENEVER, "%s", w.failure);
-    }
     return w.has_status ? w.status : trp_watch_status(&w);
 }

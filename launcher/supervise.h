@@ -5,7 +5,7 @@
  *
  *     trp_supervisor_open(&s, &err);       // private folder, control socket
  *     … write s.control and s.ompi_server into the run specification …
- *     status = trp_supervise(&s, folder, &what, &err);
+ *     status = trp_supervise(&s, folder, &what);
  *     trp_supervisor_close(&s);
  */
 #ifndef TRP_LAUNCHER_SUPERVISE_H
@@ -37,10 +37,9 @@ struct trp_supervised {
 };
 
 /* Runs it; returns the exit status of the run and says on stderr why when that is not
- * the driver's own. TRP_ENEVER: messages cannot travel over MPI, for ompi-server is gone
- * before anything of the run was begun. */
+ * the driver's own. */
 int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
-                  const struct trp_supervised *what, trp_error *err);
+                  const struct trp_supervised *what);
 
 /* Removes what trp_supervisor_open made. */
 void trp_supervisor_close(struct trp_supervisor *s);

@@ -43,7 +43,6 @@ struct trp_watch {
     size_t nsaid;
     int64_t deadline; /* INT64_MAX: none */
     bool told_coming_up;
-    bool no_server; /* ompi-server is gone, and nothing was begun */
     bool over;
     char failure[TRP_ERROR_TEXT]; /* the platform failed: why */
 };

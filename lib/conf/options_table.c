@@ -76,8 +76,9 @@ const struct trp_option trp_option_table[] = {
      "how long MPI may take to begin in the driver, or in an executor once that has "
      "called the driver", OTHER},
     {"comm.transport", TRP_OPTION_CHOICE, "auto", NULL, NULL, "auto|mpi|socket",
-     "how messages travel: over MPI where it can join separately started programs (Open "
-     "MPI 4.1), else over sockets; over MPI; over sockets", OTHER},
+     "how messages travel: over the MPI of a static run (`mpirun -n N APP`), else over "
+     "sockets; over MPI, which takes Open MPI 4.1; over sockets, not in a static run",
+     OTHER},
     {"decommission.enabled", OFF,
      "executors that are not needed any more are decommissioned, not killed: they get "
      "nothing new and go when nothing runs there", ENGINE(decommission.enabled)},

@@ -5,9 +5,8 @@
  *
  * troupe → driver: one byte each, the first with the user's stdin, stdout and stderr as
  * SCM_RIGHTS: 'F' files, 'S' stop (first SIGINT/SIGTERM), 'K' kill (second), 'T' time
- * is up, 'O' ompi-server died: who comes from now on comes over sockets. driver → troupe: 'E'
- * and a little-endian int32: the exit status of the run; then it closes. A close
- * without 'E' means the driver died. A driver whose `troupe` is gone cancels its run.
+ * is up, 'O' ompi-server died: the run ends. driver → troupe: 'E' and a little-endian
+ * int32: the exit status of the run; then it closes. A close without 'E' means the driver died. A driver whose `troupe` is gone cancels its run.
  */
 #ifndef TRP_DRIVER_CONTROL_H
 #define TRP_DRIVER_CONTROL_H

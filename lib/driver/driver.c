@@ -148,19 +148,12 @@ static void end_stuck(const char *text)
     _exit(status);
 }
 
-/* The MPI of this program cannot join others. `troupe` sees that in the program's file,
- * but not where a library brings the MPI. */
-static int listen_without_mpi(trp_driver *d, struct trp_listen_config *c,
-                              const struct trp_channel_handler *h, trp_error *err)
+int trp_driver_without_mpi(const trp_options *o, const char *why, trp_error *err)
 {
-    const trp_error why = *err;
-    int rc = trp_carried_without_mpi(d->options, why.text, &d->carried, err);
-    if (rc < 0)
-        return rc;
-    d->config.carried = d->carried.text;
-    d->cluster->ops->over_sockets(d->cluster);
-    c->transport = TRP_TRANSPORT_SOCKET;
-    return trp_channel_listen(c, h, &d->channel, err);
+    static const char key[] = "comm.transport";
+    return trp_error_set(err, TRP_EINVAL,
+                         "%s: %s=mpi: %s; set %s=socket, or leave it at auto",
+                         trp_options_where(o, key), key, why, key);
 }
 
 static int listen_for_executors(trp_driver *d, const char *const *throw_away_argv,
@@ -188,8 +181,10 @@ static int listen_for_executors(trp_driver *d, const char *const *throw_away_arg
     int rc = d->config.mode == TRP_DRIVER_STATIC
                  ? trp_channel_world(&c, &h, &d->channel, err)
                  : trp_channel_listen(&c, &h, &d->channel, err);
-    if (rc == TRP_ENEVER && c.transport == TRP_TRANSPORT_CONNECT)
-        rc = listen_without_mpi(d, &c, &h, err);
+    if (rc == TRP_ENEVER && c.transport == TRP_TRANSPORT_CONNECT) {
+        const trp_error why = *err;
+        rc = trp_driver_without_mpi(d->options, why.text, err);
+    }
     if (rc == 0)
         rc = trp_driver_loop_channel(d, err);
     if (rc == 0 && d->cluster)

@@ -191,6 +191,9 @@ void trp_driver_exits(int status);
  * TRP_ESTATE as for trp_run_folder_drives. */
 int trp_driver_hold(const char *run_dir, trp_error *err);
 
+/* The words for comm.transport=mpi where messages cannot travel over MPI: TRP_EINVAL. */
+int trp_driver_without_mpi(const trp_options *o, const char *why, trp_error *err);
+
 /* For C programs (lib/api). Holds and opens the run that `troupe run -- APP` prepared:
  * loads RUN_DIR/state/run_spec.json, options, site and profiles, connects the control
  * socket and makes an elastic driver. The caller frees *ret_profiles after

@@ -30,7 +30,6 @@
 #include "core/base/time.h"
 #include "driver/accumulators.h"
 #include "driver/asked.h"
-#include "driver/carried.h"
 #include "driver/control.h"
 #include "driver/driver.h"
 #include "events/engine_trace.h"
@@ -292,7 +291,6 @@ struct trp_driver {
     struct trp_site *own_site;
     struct trp_run_folder *own_folder; /* of a static run */
     char **throw_away_argv;
-    struct trp_carried carried; /* behind the config's, where that was changed */
 };
 
 static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)
@@ -361,6 +359,8 @@ void trp_driver_loop_close(trp_driver *d);
 /* The run is to end: `why` TRP_ECANCELLED, TRP_ETIME or TRP_ESYSTEM. */
 void trp_driver_cancel_jobs(trp_driver *d);
 void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text);
+/* Nothing is carried over MPI any more: the run ends, and says what to set. */
+void trp_driver_mpi_failed(trp_driver *d, const char *why);
 
 /* perform.c */
 void trp_driver_step(trp_driver *d, const struct trp_event *ev); /* and perform */

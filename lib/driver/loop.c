@@ -70,6 +70,17 @@ void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
     }
 }
 
+void trp_driver_mpi_failed(trp_driver *d, const char *why)
+{
+    char text[TRP_ERROR_TEXT];
+    snprintf(text, sizeof text,
+             "%s; set comm.transport=socket, or leave it at auto%s%s%s", why,
+             d->config.resumes ? ": `troupe run --resume " : "",
+             d->config.resumes ? trp_run_called(d->run_dir) : "",
+             d->config.resumes ? " --set comm.transport=socket` goes on" : "");
+    trp_driver_stop(d, TRP_ESYSTEM, true, text);
+}
+
 static void check_stop(trp_driver *d, int64_t now)
 {
     trp_error err;
@@ -105,7 +116,7 @@ static void on_control(uv_poll_t *poll, int status, int events)
     else if (byte == TRP_CONTROL_KILL)
         trp_driver_stop(d, TRP_ECANCELLED, true, "killed");
     else if (byte == TRP_CONTROL_OMPI_SERVER)
-        trp_channel_leave_mpi(d->channel,
+        trp_driver_mpi_failed(d,
                               "ompi-server died; see state/ompi-server.err of the run");
     else if (byte == TRP_CONTROL_TIME)
         trp_driver_stop(d, TRP_ETIME, false,

@@ -27,20 +27,30 @@ here() {
     env PATH="$PWD/bin" "$TROUPE_BUILD/bin/troupe" "$@"
 }
 
-# cannot WHY: no MPI here that joins programs: what auto comes to, and what mpi is told.
+# cannot WHY: no MPI here that joins programs: what mpi is told.
 cannot() {
-    check 0 "\"here\":\"over sockets \(comm.transport=auto: $1" here config --json comm.transport
-    check 0 "^messages travel over sockets \(comm.transport=auto: $1" here plan p.yaml
     local mpi
     for mpi in run "run --dry-run" plan; do
         # shellcheck disable=SC2086
-        check 2 "^troupe: --set: comm.transport=mpi: $1.*; set comm.transport=socket, or leave it out" \
+        check 2 "^troupe: --set: comm.transport=mpi: $1.*; set comm.transport=socket, or leave it at auto" \
             here $mpi --set comm.transport=mpi p.yaml
     done
     [ ! -e troupe-runs ]
 }
 
-@test "how messages travel, and why, where MPI cannot join separately started programs" {
+@test "messages travel over sockets unless MPI is asked for, and no mpirun is asked" {
+    plain_pipeline
+    mkdir bin
+    printf '#!/bin/sh\ntouch asked\n' >bin/mpirun
+    chmod +x bin/mpirun
+    check 0 '"here":"over sockets \(comm.transport=auto\)"' here config --json comm.transport
+    check 0 '^messages travel over sockets \(comm.transport=auto\)$' here plan p.yaml
+    check 0 '^messages travel over sockets \(comm.transport=socket\)$' here plan --set comm.transport=socket p.yaml
+    [ ! -e asked ]
+    check 2 "comm.transport: .*one of auto, mpi, socket|comm.transport.*auto\|mpi\|socket" here plan --set comm.transport=tcp p.yaml
+}
+
+@test "MPI is refused for the messages where it cannot join separately started programs" {
     plain_pipeline
     mpirun_that_says "mpirun (Open MPI) 5.0.7"
     cannot "mpirun is Open MPI 5.0.7, which cannot join separately started programs"
@@ -59,12 +69,11 @@ cannot() {
     cannot "mpirun is Open MPI 5.0.7, which cannot join separately started programs"
     if unshare -rn true; then
         mpirun_that_says "mpirun (Open MPI) 4.1.4"
-        check 0 "\"here\":\"over sockets \(comm.transport=auto: there is no network here but the loopback interface, over which" \
-            unshare -rn env PATH="$PWD/bin" "$TROUPE_BUILD/bin/troupe" config --json comm.transport
+        check 2 "^troupe: --set: comm.transport=mpi: there is no network here but the loopback interface, over which" \
+            unshare -rn env PATH="$PWD/bin" "$TROUPE_BUILD/bin/troupe" plan --set comm.transport=mpi p.yaml
     fi
     mpirun_that_says ""
     cannot "mpirun is of an MPI that is not known here, which cannot join"
-    check 2 "comm.transport: .*one of auto, mpi, socket|comm.transport.*auto\|mpi\|socket" here plan --set comm.transport=tcp p.yaml
 }
 
 @test "an mpirun that does not answer holds nobody up" {
@@ -72,6 +81,6 @@ cannot() {
     mkdir bin
     printf '#!/bin/sh\nexec %s 100\n' "$(command -v sleep)" >bin/mpirun
     chmod +x bin/mpirun
-    check 0 "^messages travel over sockets \(comm.transport=auto: mpirun is of an MPI that is not known here" \
-        timeout 30 env PATH="$PWD/bin:/usr/bin" "$TROUPE_BUILD/bin/troupe" plan p.yaml
+    check 2 "comm.transport=mpi: mpirun is of an MPI that is not known here" \
+        timeout 30 env PATH="$PWD/bin:/usr/bin" "$TROUPE_BUILD/bin/troupe" plan --set comm.transport=mpi p.yaml
 }

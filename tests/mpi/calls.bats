@@ -173,11 +173,12 @@ evil_run() {
     cd "$BATS_TEST_TMPDIR"
 }
 
+# bats test_tags=mpi
 @test "a run's folder that another user swaps for one of its own is not read" {
     over_mpi # the driver's mpirun gives time
+    export TROUPE_OPT_comm_transport=mpi
     shared_folder
     evil_run
-    unset TROUPE_OPT_comm_transport
     mkdir bin # an mpirun so that there is time before the driver is started
     cat >bin/mpirun <<'S'
 #!/bin/sh

@@ -529,30 +529,33 @@ server_is() {
     PATH=$PWD/fake:$PATH
 }
 
+advice="set comm.transport=socket, or leave it at auto"
+
 # bats test_tags=mpi
-@test "ompi-server does not start, or dies before the driver is there: the run goes on over sockets" {
+@test "ompi-server does not start, or dies before the driver is there: the run ends with 4 and says what to set" {
     over_mpi
+    export TROUPE_OPT_comm_transport=mpi
     one 'run: "echo ran >>ran"'
     for does in 'exit 1' 'echo "1.0;tcp://127.0.0.1:9" >"$3"'; do
-        rm -rf ran troupe-runs
+        rm -rf troupe-runs
         server_is "$does"
-        run -0 troupe run --run-name r p.yaml
-        [[ "$output" == *"troupe: ompi-server di"*"; see state/ompi-server.err; the run goes on over sockets"* ]]
-        [ "$(cat ran)" = ran ]
-        grep -q 'messages travel over sockets (comm.transport=[a-z]*: ompi-server di' \
-            troupe-runs/r/events.jsonl
+        run -4 troupe run --run-name r p.yaml
+        [[ "$output" == *"troupe: ompi-server di"*"; see state/ompi-server.err; $advice"* ]]
+        [ ! -e ran ]
         nothing_left 1
     done
-    server_is 'exit 1'
-    run -0 troupe run --run-name c -- "$TROUPE_BUILD/examples/first"
-    [[ "$output" == *"the run goes on over sockets"* ]]
+    run -4 troupe run --run-name c -- "$TROUPE_BUILD/examples/first"
+    [[ "$output" == *"; $advice"* ]]
+    run -0 env -u TROUPE_OPT_comm_transport troupe run --resume r
+    [ "$(cat ran)" = ran ]
 }
 
 # bats test_tags=mpi
-@test "what comes while ompi-server is waited for is not lost" {
+@test "a run that is cancelled while ompi-server is waited for ends at once" {
     over_mpi
-    one 'tasks: 2, run: "echo ran >>ran"'
-    server_is 'touch begun; until [ -e fail ]; do sleep 0.1; done'
+    export TROUPE_OPT_comm_transport=mpi
+    one 'run: "true"'
+    server_is 'touch begun; exec sleep 100'
     troupe run --run-name c p.yaml >out 2>&1 &
     wait_until 20 [ -e begun ]
     kill -INT $!
@@ -561,41 +564,30 @@ server_is() {
     [ $status = 130 ]
     grep -q "troupe: run troupe-runs/c was cancelled" out
     nothing_left 1
-    rm begun
-    # The time limit: as it would have been told to the driver that there is at last.
-    troupe run --run-name t p.yaml >out 2>&1 &
-    wait_until 20 [ -e begun ]
-    kill -USR1 $!
-    touch fail
-    status=0
-    ends_within 20 $! || status=$?
-    grep -q "the run goes on over sockets" out
-    [ $status = 75 ]
-    [ ! -e ran ]
 }
 
-# Longer than the 20 s that a run had to give everything back when it ended by this.
 # bats test_tags=mpi
-@test "ompi-server killed: the run goes on over sockets, new executors and a new profile too" {
+@test "ompi-server killed, alone or with the guard: the run ends with 4, gives all back, and --resume goes on" {
     over_mpi
-    cat >p.yaml <<'Y'
-troupe: 1
-profiles: {big: {executor: {cores: 2}, task: {cpus: 2}}}
-stages:
-  - {name: s, tasks: 4, run: "touch began.$TROUPE_TASK; until [ -e go ]; do sleep 0.1; done"}
-  - {name: t, after: [s], profile: big, tasks: 2, run: "true"}
-Y
+    local victim
+    one 'tasks: 4, run: "touch began.$TROUPE_TASK; [ $TROUPE_TASK = 0 ] || until [ -e go ]; do sleep 0.1; done; echo $TROUPE_TASK >>did"'
     others_folder
-    TROUPE_SCRATCH=$d troupe run --local=2 --run-name r p.yaml >out 2>&1 &
-    wait_until 20 [ -e began.0 -a -e began.1 ]
-    kill -9 "$(sed -n 's/ ompi-server$//p' troupe-runs/r/state/pids)"
-    wait_until 10 grep ' troupe: ompi-server died; .*; the run goes on over sockets' out
-    sleep 21
-    touch go
-    wait $!
-    [ "$(events r | grep -c '"Reason":"Success"')" = 6 ]
-    nothing_left 1
-    [ -z "$(ls -A "$d")" ]
+    for victim in ompi-server guard; do
+        rm -rf troupe-runs began.* did go
+        TROUPE_SCRATCH=$d troupe run --local=2 --set comm.transport=mpi --run-name r p.yaml >out 2>&1 &
+        wait_until 20 [ -e began.1 -a -e began.2 ]
+        kill -9 "$(sed -n "s/ $victim$//p" troupe-runs/r/state/pids)"
+        local status=0
+        wait $! || status=$?
+        cat out
+        [ $status = 4 ]
+        grep -q "troupe: ompi-server died; see .*; $advice: \`troupe run --resume r --set comm.transport=socket\` goes on" out
+        nothing_left 1
+        [ -z "$(ls -A "$d")" ]
+        touch go
+        run -0 troupe run --resume r --set comm.transport=socket
+        [ "$(sort did | xargs)" = "0 1 2 3" ]
+    done
 }
 
 # Each of them is given up after 5 s, as when somebody holds ompi-server's port up.
