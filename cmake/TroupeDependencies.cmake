@@ -25,24 +25,9 @@ if(NOT UTHASH_INCLUDE)
 endif()
 
 # There is a module for each MPI that is here (lib/mpi); runs of programs of none need
-# none. Open MPI 4 comes with PMIx, which its module speaks.
+# none.
 pkg_check_modules(OPENMPI IMPORTED_TARGET GLOBAL ompi-c)
 pkg_check_modules(MPICH IMPORTED_TARGET GLOBAL mpich)
-if(OPENMPI_FOUND AND OPENMPI_VERSION VERSION_LESS 5)
-  pkg_check_modules(PMIX IMPORTED_TARGET GLOBAL pmix)
-  if(NOT PMIX_FOUND) # no pmix.pc; Debian has the library in a folder of its own
-    set(pmix_folder /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pmix2)
-    find_path(PMIX_INCLUDE pmix.h HINTS ${pmix_folder}/include)
-    find_library(PMIX_LIBRARY pmix HINTS ${pmix_folder}/lib)
-    if(PMIX_INCLUDE AND PMIX_LIBRARY)
-      add_library(PkgConfig::PMIX INTERFACE IMPORTED GLOBAL)
-      target_include_directories(PkgConfig::PMIX SYSTEM INTERFACE ${PMIX_INCLUDE})
-      target_link_libraries(PkgConfig::PMIX INTERFACE ${PMIX_LIBRARY})
-    else()
-      list(APPEND troupe_missing libpmix-dev)
-    endif()
-  endif()
-endif()
 # What plain MPI programs of ours are built with.
 if(OPENMPI_FOUND)
   set(troupe_an_mpi PkgConfig::OPENMPI)

@@ -42,6 +42,7 @@
 
 #include "cluster/mpirun.h"
 #include "driver/control.h"
+#include "driver/driver.h"
 #include "guard.h"
 #include "os/clock.h"
 #include "os/held.h"
@@ -251,8 +252,7 @@ static int begin_again(struct trp_watch *w, trp_error *err)
 /* ompi-server died, or never came up: `why`. */
 static void on_server_lost(struct trp_watch *w, const char *why)
 {
-    snprintf(w->failure, sizeof w->failure,
-             "%s; set comm.transport=socket, or leave it at auto", why);
+    snprintf(w->failure, sizeof w->failure, "%s; " TRP_TRANSPORT_ADVICE, why);
     if (w->connected) {
         send_control(w, TRP_CONTROL_OMPI_SERVER);
         hurry(w, SERVER_MS);

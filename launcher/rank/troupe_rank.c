@@ -8,7 +8,6 @@
  *     tidy OWNER…       removes what executors left on their node that were killed
  *     move RUN_DIR …    copies map outputs of its node to the folder of the run
  *     gang SPECFILE     the wrapper of one rank of a gang
- *     throw-away PORT   frees an MPI_Comm_accept whose peer died
  *     ask RUN_DIR       asks the driver of a run on its node for who is elsewhere
  *     mpi MODULE        says which MPI a module is for
  */
@@ -80,8 +79,6 @@ int main(int argc, char **argv)
         return trp_move_main(argc - 2, argv + 2);
     if (strcmp(part, "gang") == 0 && argc == 5)
         return be_rank(argc, argv);
-    if (strcmp(part, "throw-away") == 0 && argc == 3)
-        return trp_channel_throw_away_main(argv[2]);
     if (strcmp(part, "ask") == 0 && argc == 3)
         return trp_ask_main(argv[2]);
     if (strcmp(part, "mpi") == 0 && argc == 3)

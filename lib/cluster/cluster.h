@@ -133,9 +133,6 @@ struct trp_cluster_ops {
     int (*gang_start)(trp_cluster *c, const struct trp_gang *g, trp_error *err);
     /* With `soft` SIGTERM first and SIGKILL after 5 s. */
     void (*gang_kill)(trp_cluster *c, trp_attempt_id attempt, bool soft);
-    /* Executors that are started from now on carry their messages on their sockets:
-     * they need neither mpirun nor ompi-server. */
-    void (*over_sockets)(trp_cluster *c);
     /* The room that is there, for `troupe topo` and messages. */
     const struct trp_topology *(*topology)(trp_cluster *c);
     /* The same as one sum, and what of it is free now. */

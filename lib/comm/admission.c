@@ -13,14 +13,11 @@
  * Over sockets nobody has to meet: who is admitted is up.
  *
  * Meetings. One at a time, and the next begins only when the admission nonce has
- * arrived on the new communicator: should somebody else have answered the accept (an
- * executor given up for dead that connects late), that communicator is abandoned and
- * the accept is repeated for the same guest. A guest that dies during the meeting
- * leaves an accept behind that may never return: the transport frees it. A guest
- * whose accept does not return in TRP_ACCEPT_NS is given up, as is one that does not
- * get through MPI_Init: mpirun or ompi-server is held up, or the guest is. When
- * TRP_FAILURES_MAX failed in a row and nobody came up between, MPI is at fault and not
- * the guests: all who come from then on carry their messages on their sockets.
+ * arrived on the new communicator: whoever else has answered the accept is refused with
+ * the guest. A guest that dies during the meeting leaves an accept behind, which the next
+ * guest is told to connect to. When an accept does not return in TRP_MEETING_NS though a
+ * guest is there, or TRP_FAILURES_MAX meetings failed in a row, MPI is at fault and not
+ * the guests: nobody is let in any more.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +36,7 @@
 #include "os/same_user.h"
 #include "wire/message.h"
 
-enum { ACCEPTS_A_STEP = 64, STRAYS_MAX = 3 };
+enum { ACCEPTS_A_STEP = 64 };
 
 /* When descriptors are short, a half-open connection that is older than this is closed:
  * an executor has proved itself by then. */
@@ -178,16 +175,6 @@ static int take_place(trp_channel *c, struct trp_peer *p)
     return 0;
 }
 
-/* When an executor that was greeted is to be through MPI_Init. */
-static int64_t start_due(const struct trp_peer *p)
-{
-    const struct trp_listen_config *config = &p->channel->config;
-    bool joins = !config->first_guard || p->id < config->first_guard;
-    return joins && p->state == TRP_PEER_GREETED && config->start_timeout_ns
-               ? p->opened_ns + config->start_timeout_ns
-               : INT64_MAX;
-}
-
 /* Guards are of Troupe itself, also where the driver is a program of the user's: they say
  * hello and no more. */
 static bool is_ours(const trp_channel *c, const struct trp_hello *h, uint32_t wire)
@@ -237,7 +224,6 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
         c->npeers++;
         p->state = TRP_PEER_GREETED;
         p->opened_ns = c->now;
-        c->starts_due = trp_earlier(c->starts_due, start_due(p));
         trp_peer_put(p, TRP_FRAME_WELCOME, NULL, 0); /* if it is gone: seen when read */
     }
     return 0;
@@ -245,31 +231,24 @@ int trp_admission_hello(struct trp_peer *p, struct trp_view *v)
 
 /* ---- meetings -------------------------------------------------------------------- */
 
-/* An executor did not get into MPI, and nothing says that it is its own fault. */
-static void count_failure(trp_channel *c, const char *why)
+static void fail(trp_channel *c, const char *why)
 {
     char text[TRP_ERROR_TEXT + 240];
-    if (c->closing || c->over_sockets || ++c->failures < TRP_FAILURES_MAX)
-        return;
-    snprintf(
-        text, sizeof text,
-        "MPI lets no executor in: %d in a row did not get through (the last: %s)%s",
-        TRP_FAILURES_MAX, why,
-        c->late ? "; mpirun or ompi-server is held up, perhaps by somebody who "
-                  "connects to their ports"
-                : "");
-    trp_channel_leave_mpi(c, text);
+    snprintf(text, sizeof text, "MPI lets no executor in: %s", why);
+    c->failed = c->unclean = true;
+    if (c->handler.mpi_failed && !c->closing)
+        c->handler.mpi_failed(c->handler.context, text);
 }
 
-/* Begins the meeting that c->guest waits for. */
-static int meet(trp_channel *c, trp_error *err)
+/* A meeting has failed, and nothing says that it is the guest's own fault. */
+static void count_failure(trp_channel *c, const char *why)
 {
-    struct trp_peer *p = c->guest;
-    p->state = TRP_PEER_MEETING;
-    c->meeting = true;
-    c->late = false;
-    c->meeting_ns = c->now;
-    return c->transport.ops->admit(&c->transport, p->id, p->link.fd, err);
+    char text[TRP_ERROR_TEXT + 160];
+    if (c->closing || c->failed || ++c->failures < TRP_FAILURES_MAX)
+        return;
+    snprintf(text, sizeof text, "%d in a row did not get through (the last: %s)",
+             TRP_FAILURES_MAX, why);
+    fail(c, text);
 }
 
 static void refuse_guest(trp_channel *c, const char *text)
@@ -278,20 +257,6 @@ static void refuse_guest(trp_channel *c, const char *text)
     uint32_t id = p->id;
     c->guest = NULL;
     trp_peer_end(p, true);
-    trp_admission_tell(c, false, id, false, text);
-    count_failure(c, text);
-}
-
-/* The accept goes on: the transport frees it, or leaves it. */
-static void give_guest_up(trp_channel *c)
-{
-    char text[120];
-    uint32_t id = c->guest->id;
-    snprintf(text, sizeof text,
-             "executor %u: MPI_Comm_accept did not return within %d s", id,
-             TRP_ACCEPT_MS / 1000);
-    c->late = true;
-    trp_peer_end(c->guest, true);
     trp_admission_tell(c, false, id, false, text);
     count_failure(c, text);
 }
@@ -333,35 +298,25 @@ static void admit_all(trp_channel *c)
 
 static void admit_next(trp_channel *c)
 {
-    if (c->over_sockets)
+    if (!c->transport.ops)
         admit_all(c);
-    while (!c->meeting && c->queue && !c->closing) {
+    while (c->queue && !c->guest && !c->failed && !c->closing) {
         struct trp_peer *p = c->queue;
         trp_error err = {0};
         DL_DELETE(c->queue, p);
         DL_APPEND(c->peers, p);
         c->guest = p;
+        c->meeting_ns = c->now;
+        p->state = TRP_PEER_MEETING;
         int rc = trp_nonce_make(p->admission);
         if (rc == 0)
-            rc = meet(c, &err);
-        if (rc < 0) {
-            c->meeting = false;
+            rc = c->transport.ops->admit(&c->transport, p->id, &err);
+        c->meeting = rc == 0;
+        if (rc < 0)
             refuse_guest(c, err.text);
-            continue;
-        }
-        put_admit(p, c->transport.where);
+        else
+            put_admit(p, c->transport.where);
     }
-}
-
-void trp_channel_leave_mpi(trp_channel *c, const char *why)
-{
-    if (c->over_sockets)
-        return;
-    c->over_sockets = true;
-    c->unclean = true; /* MPI_Finalize would not return, either */
-    if (c->handler.left_mpi && !c->closing)
-        c->handler.left_mpi(c->handler.context, why);
-    admit_next(c);
 }
 
 int trp_admission_ready(struct trp_peer *p, struct trp_view *v)
@@ -398,33 +353,21 @@ void trp_admission_notice(trp_channel *c)
         refuse_guest(c, rc < 0 ? err.text : "out of memory");
     } else if (rc < 0) { /* it may have gone since its side failed as well */
         trp_admission_tell(c, false, TRP_NONE, false, err.text);
-        if (!c->late)
-            count_failure(c, err.text);
+        count_failure(c, err.text);
     }
-    admit_next(c);
-}
-
-/* Another process than the guest answered, or the nonce is wrong: accepts once more. */
-static void meet_again(trp_channel *c, const char *text)
-{
-    trp_error err = {0};
-    struct trp_peer *p = c->guest;
-    trp_peer_abandon(p);
-    if (++p->strays <= STRAYS_MAX && meet(c, &err) == 0)
-        return;
-    c->meeting = false;
-    refuse_guest(c, p->strays > STRAYS_MAX ? text : err.text);
     admit_next(c);
 }
 
 void trp_admission_verify(struct trp_peer *p, const uint8_t *data, size_t n)
 {
     trp_channel *c = p->channel;
-    if (n != TRP_NONCE_SIZE || !trp_proof_equal(data, p->admission, n)) {
-        c->meeting_ns = INT64_MIN / 2; /* trp_admission_time repeats the meeting */
+    bool good = n == TRP_NONCE_SIZE && trp_proof_equal(data, p->admission, n);
+    c->meeting = false;
+    if (!good) {
+        refuse_guest(c, "another process than the executor has connected");
+        admit_next(c);
         return;
     }
-    c->meeting = false;
     c->guest = NULL;
     c->failures = 0;
     admit_next(c);
@@ -441,35 +384,22 @@ void trp_admission_forget(struct trp_peer *p)
     if (c->guest != p)
         return;
     c->guest = NULL;
-    if (p->link.fd >= 0)
-        shutdown(p->link.fd, SHUT_RDWR); /* the transport looks at it as well */
-    if (p->state == TRP_PEER_VERIFYING) {
-        c->meeting = false;
-        admit_next(c);
-    }
+    c->meeting = p->state == TRP_PEER_MEETING; /* the accept goes on */
+    admit_next(c);
 }
 
-/* Refuses executors that were greeted and have been in MPI_Init for too long. */
-static void look_at_starts(trp_channel *c)
+static void on_late_guest(trp_channel *c)
 {
-    struct trp_peer *p, *next;
-    c->starts_due = INT64_MAX;
-    DL_FOREACH_SAFE(c->peers, p, next) {
-        int64_t due = start_due(p);
-        char text[480];
-        if (c->now < due) {
-            c->starts_due = trp_earlier(c->starts_due, due);
-            continue;
-        }
-        uint32_t id = p->id;
-        snprintf(text, sizeof text,
-                 "executor %u on %s: MPI_Init did not return within %.3g s "
-                 "(comm.start_timeout)",
-                 id, p->hello.host, (double)c->config.start_timeout_ns / 1e9);
-        trp_peer_end(p, true);
-        trp_admission_tell(c, false, id, false, text);
-        count_failure(c, text);
+    char text[120];
+    if (c->guest->state == TRP_PEER_VERIFYING) {
+        c->meeting = false;
+        refuse_guest(c, "it connected, but its admission nonce never came");
+        admit_next(c);
+        return;
     }
+    snprintf(text, sizeof text, "MPI_Comm_accept of executor %u did not return in %d s",
+             c->guest->id, (int)(TRP_MEETING_NS / TRP_SECOND));
+    fail(c, text);
 }
 
 void trp_admission_time(trp_channel *c)
@@ -483,14 +413,8 @@ void trp_admission_time(trp_channel *c)
                              "it did not prove itself and say hello in time");
     if (c->listen_paused)
         resume_listening(c);
-    if (c->guest && c->guest->state == TRP_PEER_VERIFYING &&
-        c->now - c->meeting_ns > c->config.handshake_timeout_ns)
-        meet_again(c, "it connected, but its admission nonce never came");
-    if (c->guest && c->guest->state == TRP_PEER_MEETING &&
-        c->now - c->meeting_ns > TRP_ACCEPT_NS)
-        give_guest_up(c);
-    if (c->now >= c->starts_due)
-        look_at_starts(c);
+    if (c->guest && !c->failed && c->now - c->meeting_ns > TRP_MEETING_NS)
+        on_late_guest(c);
 }
 
 int64_t trp_admission_due(const trp_channel *c)
@@ -502,13 +426,8 @@ int64_t trp_admission_due(const trp_channel *c)
         due = trp_earlier(due, c->patrol_ns + TRP_SECOND / 10);
     if (c->refusals_hidden > 0)
         due = trp_earlier(due, c->refusals_until);
-    due = trp_earlier(due, c->starts_due);
-    if (c->guest) {
-        int64_t wait = c->guest->state == TRP_PEER_VERIFYING
-                           ? c->config.handshake_timeout_ns
-                           : TRP_ACCEPT_NS;
-        due = trp_earlier(due, c->meeting_ns + wait + 1);
-    }
+    if (c->guest && !c->failed)
+        due = trp_earlier(due, c->meeting_ns + TRP_MEETING_NS + 1);
     return due;
 }
 

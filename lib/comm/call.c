@@ -234,10 +234,10 @@ int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_cha
 static int begin_mpi(trp_channel *c, trp_error *err)
 {
     const enum trp_transport_kind kind = c->config.transport;
-    int rc = kind == TRP_TRANSPORT_WORLD ? trp_mpi_begin(false, 0, NULL, err)
-                                         : trp_mpi_begin_joining(0, NULL, err);
+    int rc = kind == TRP_TRANSPORT_WORLD ? trp_mpi_begin(false, NULL, err)
+                                         : trp_mpi_begin_joining(NULL, err);
     if (rc == 0)
-        rc = trp_transport_open(&c->transport, kind, NULL, err);
+        rc = trp_transport_open(&c->transport, kind, err);
     if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
     return rc;
@@ -278,12 +278,11 @@ int trp_call_admit(struct trp_peer *p, struct trp_view *v)
     const uint8_t *nonce = trp_get_raw(v, TRP_NONCE_SIZE);
     trp_channel *c = p->channel;
     int rc = TRP_EPROTO;
-    bool good = where && trp_view_end(v);
+    bool good = where && trp_view_end(v) && !*where == !c->transport.ops;
     if (good && !*where) {
-        c->unclean = c->unclean || c->transport.ops; /* the driver has left MPI */
         p->state = TRP_PEER_UP;
         rc = trp_peer_open(p, &trp_lane_socket, NULL);
-    } else if (good && c->transport.ops) {
+    } else if (good) {
         memcpy(p->admission, nonce, TRP_NONCE_SIZE);
         p->state = TRP_PEER_MEETING;
         rc = c->transport.ops->join(&c->transport, where, &err);

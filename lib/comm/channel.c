@@ -441,7 +441,6 @@ int trp_channel_make(bool driver, trp_channel **ret, trp_error *err)
     c->listen_fd = c->here_fd = -1;
     c->transport = (struct trp_transport){.notice_fd = -1};
     c->slept = true;
-    c->starts_due = INT64_MAX;
     snprintf(c->build, sizeof c->build, "%s", trp_build_id());
     c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (c->epoll_fd < 0) {
@@ -523,16 +522,13 @@ static int start_listening(trp_channel *c, const struct trp_listen_config *confi
     memcpy(c->secret, config->secret, TRP_SECRET_SIZE);
     c->config.secret = NULL;
     c->look_due = c->now + config->network_timeout_ns / 10;
-    c->over_sockets = config->transport == TRP_TRANSPORT_SOCKET;
-    if (c->over_sockets)
+    if (config->transport == TRP_TRANSPORT_SOCKET)
         return trp_admission_open(c, err);
     int rc = config->transport == TRP_TRANSPORT_WORLD
-                 ? trp_mpi_begin(false, 0, NULL, err)
-                 : trp_mpi_begin_joining(config->start_timeout_ns, config->stuck, err);
+                 ? trp_mpi_begin(false, NULL, err)
+                 : trp_mpi_begin_joining(config->stuck, err);
     if (rc == 0)
-        rc = trp_transport_open(&c->transport, config->transport,
-                                config->throw_away_argv, err);
-    c->transport.stuck = config->stuck;
+        rc = trp_transport_open(&c->transport, config->transport, err);
     if (rc == 0 && trp_channel_watch(c, c->transport.notice_fd, &c->transport) < 0)
         rc = trp_error_set(err, TRP_ESYSTEM, "epoll: %m");
     return rc < 0 ? rc : trp_admission_open(c, err);

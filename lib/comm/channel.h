@@ -101,9 +101,8 @@ struct trp_channel_handler {
     /* Driver: it is out of descriptors, and who comes waits until there are some. A
      * line for the user. Once. */
     void (*full)(void *context, const char *text);
-    /* Driver: nobody is let into MPI any more: executors that come from now on carry
-     * their messages on their sockets, others go on over MPI. `text` says why. Once. */
-    void (*left_mpi)(void *context, const char *text);
+    /* Driver: MPI has failed, and nobody is let in any more. `text` says how. Once. */
+    void (*mpi_failed)(void *context, const char *text);
 };
 
 struct trp_listen_config {
@@ -115,22 +114,13 @@ struct trp_listen_config {
     int64_t network_timeout_ns;   /* silence after which a peer is lost (120 s) */
     int64_t heartbeat_ns;         /* executors' heartbeats (10 s) */
     int64_t handshake_timeout_ns; /* a half-open connection is closed after it (10 s) */
-    /* connect: how long MPI_Init may take, here and in an executor that has called; 0:
-     * as long as it likes. */
-    int64_t start_timeout_ns;
     /* connect: called by a thread of the channel when a call of MPI, MPI_Init too, hangs
-     * in this process: says so and ends the process. NULL: nobody looks. */
+     * in this process for 20 s: says so and ends the process. NULL: nobody looks. */
     void (*stuck)(const char *text);
     bool (*expected)(void *context, uint32_t executor); /* is this executor wanted? */
     /* The first id of a guard: guards say hello, hold the socket and never join. 0:
      * there are none. */
     uint32_t first_guard;
-    /* connect: a program that frees an MPI_Comm_accept whose executor died while it
-     * connected; NULL-terminated, the port is appended: {"mpirun", "-np", "1", …,
-     * "troupe-rank", "throw-away"}. It runs trp_channel_throw_away_main. NULL: such a
-     * death may keep others out for ten minutes (a thread is left behind). Borrowed for
-     * the life of the channel. */
-    const char *const *throw_away_argv;
 };
 
 /* Driver. Opens the admission socket, on all interfaces or, `here_only`, for this
@@ -138,10 +128,6 @@ struct trp_listen_config {
 int trp_channel_listen(const struct trp_listen_config *config,
                        const struct trp_channel_handler *handler,
                        trp_channel **ret_channel, trp_error *err);
-
-/* New executors use sockets from now on, because MPI has failed (handler: left_mpi).
- * trp_channel_close returns false afterwards. */
-void trp_channel_leave_mpi(trp_channel *c, const char *why);
 
 /* "HOST:PORT" for executors; valid as long as the channel. */
 const char *trp_channel_address(const trp_channel *c);
@@ -170,10 +156,6 @@ int trp_channel_call(const struct trp_call_config *config, trp_channel **ret_cha
  * process can only _exit (after trp_channel_close). */
 int trp_channel_join(trp_channel *c, const struct trp_channel_handler *handler,
                      pid_t spawner_pid, trp_error *err);
-
-/* Frees a stuck MPI_Comm_accept at `port` by connecting to it; all of the program that
- * throw_away_argv starts. Returns its exit status. */
-int trp_channel_throw_away_main(const char *port);
 
 /* World transport: every rank calls this instead of listen / call + join, after
  * MPI_Init. Rank 0 gets a listening channel at once (executors come up as usual); the

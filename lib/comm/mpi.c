@@ -151,15 +151,13 @@ static int load_module(trp_error *err)
     return load(path, err);
 }
 
-int trp_mpi_begin(bool threads, int64_t limit_ns, void (*stuck)(const char *text),
-                  trp_error *err)
+int trp_mpi_begin(bool threads, void (*stuck)(const char *text), trp_error *err)
 {
     int rc = load_module(err);
-    return rc < 0 ? rc : loaded->begin(threads, limit_ns, stuck, err);
+    return rc < 0 ? rc : loaded->begin(threads, stuck, err);
 }
 
-int trp_mpi_begin_joining(int64_t limit_ns, void (*stuck)(const char *text),
-                          trp_error *err)
+int trp_mpi_begin_joining(void (*stuck)(const char *text), trp_error *err)
 {
     char name[64];
     int rc = load_module(err);
@@ -171,7 +169,7 @@ int trp_mpi_begin_joining(int64_t limit_ns, void (*stuck)(const char *text),
                              "this program is linked with %s, which cannot join "
                              "separately started programs",
                              name);
-    return loaded->begin(true, limit_ns, stuck, err);
+    return loaded->begin(true, stuck, err);
 }
 
 int trp_mpi_name(const char *path, char *text, size_t size, trp_error *err)
@@ -186,11 +184,4 @@ void trp_channel_finalize(void)
 {
     if (loaded)
         loaded->finalize();
-}
-
-int trp_channel_throw_away_main(const char *port)
-{
-    trp_error err;
-    return load_module(&err) == 0 && loaded->free_accept ? loaded->free_accept(port)
-                                                         : 1;
 }

@@ -4,7 +4,7 @@
  * interfaces differ), lib/troupe/mpi-NAME.so (os/module.h). Its table is a struct
  * trp_mpi.
  *
- *     int rc = trp_mpi_begin(true, 0, NULL, &err);   // the module, MPI_Init
+ *     int rc = trp_mpi_begin(true, NULL, &err);      // the module, MPI_Init
  *     trp_mpi()->bcast(&code, sizeof code);
  *     trp_mpi()->finalize();
  */
@@ -40,8 +40,7 @@ struct trp_mpi {
     /* "Open MPI 4.1.4", "MPICH 4.0.2"; before MPI_Init as well. `size` > 0. */
     void (*name)(char *text, size_t size);
     /* See trp_mpi_begin. */
-    int (*begin)(bool threads, int64_t limit_ns, void (*stuck)(const char *text),
-                 trp_error *err);
+    int (*begin)(bool threads, void (*stuck)(const char *text), trp_error *err);
     /* MPI_Finalize, where MPI has begun and not ended. */
     void (*finalize)(void);
 
@@ -56,8 +55,6 @@ struct trp_mpi {
     int (*open_world)(int *ret_comm);
 
     const struct trp_transport_ops *connect, *world;
-    /* trp_channel_throw_away_main; NULL where nobody needs to be freed. */
-    int (*free_accept)(const char *port);
 };
 
 /* Whether an MPI of that name can join programs that were started separately. Open MPI
@@ -76,14 +73,13 @@ const struct trp_mpi *trp_mpi(void);
  * launcher has started it; else Open MPI's. TRP_ENEVER: there is none for that MPI.
  * Once loaded it stays. Then MPI_Init_thread when nobody did; an error when MPI is at a lower level
  * than MPI_THREAD_MULTIPLE, or MPI_THREAD_SERIALIZED without `threads`. `stuck` (may be
- * NULL) is called, from another thread, when it has not returned after `limit_ns`. */
-int trp_mpi_begin(bool threads, int64_t limit_ns, void (*stuck)(const char *text),
-                  trp_error *err);
+ * NULL) is called, from another thread, when a call of the loop's into MPI, or the
+ * beginning, has not returned after 20 s. */
+int trp_mpi_begin(bool threads, void (*stuck)(const char *text), trp_error *err);
 
 /* The same for programs that were started separately; TRP_ENEVER: this MPI cannot join
  * them. */
-int trp_mpi_begin_joining(int64_t limit_ns, void (*stuck)(const char *text),
-                          trp_error *err);
+int trp_mpi_begin_joining(void (*stuck)(const char *text), trp_error *err);
 
 /* All modules that this Troupe has: paths, NULL at the end, each and the array
  * malloc'ed. NULL: out of memory. */

@@ -30,14 +30,14 @@ enum {
     TRP_CALLERS_MAX = 4096,  /* half-open connections */
     TRP_DEAF_ABOVE = 16,     /* polled peers above which a sleeper is not polled */
     TRP_REFUSALS = 20,       /* lines about strangers in a … */
-    TRP_FAILURES_MAX = 3,    /* in a row, to let somebody into MPI */
+    TRP_FAILURES_MAX = 3,    /* meetings in a row */
 };
 
 #define TRP_SOCKETS_NS INT64_C(50000) /* sockets are looked at so often while busy */
 #define TRP_LEAVE_NS (2 * TRP_SECOND)
 #define TRP_SILENT_NS (5 * TRP_SECOND)    /* by which a heartbeat may be late */
 #define TRP_REFUSALS_NS (60 * TRP_SECOND) /* … window of that length */
-#define TRP_ACCEPT_NS (TRP_ACCEPT_MS * INT64_C(1000000))
+#define TRP_MEETING_NS (20 * TRP_SECOND)  /* it takes 4 to 20 ms */
 
 /* Bits, so that a set of them can say where a frame is allowed. */
 enum trp_peer_state {
@@ -65,9 +65,8 @@ struct trp_peer {
     struct trp_last_words last_words;
 
     struct trp_lane lane;
-    uint32_t slot;  /* in the channel's polled peers, or TRP_NONE */
-    bool sending;   /* in the channel's list of those with unfinished sends */
-    uint8_t strays; /* how often somebody else came to its meeting */
+    uint32_t slot; /* in the channel's polled peers, or TRP_NONE */
+    bool sending;  /* in the channel's list of those with unfinished sends */
 
     uint64_t promised; /* how many messages it has sent, as a RING or BYE told */
     bool told_deaf;    /* we said SLEEP, the peer did not ring since */
@@ -109,12 +108,10 @@ struct trp_channel {
     /* Letting in. */
     bool meeting;           /* a meeting is under way … */
     struct trp_peer *guest; /* … with this one; NULL: it died meanwhile */
-    int64_t meeting_ns;     /* since when, or when the guest died */
+    int64_t meeting_ns;     /* since when */
     int64_t patrol_ns;      /* when late calls and meetings were last looked for */
-    int64_t starts_due;     /* when somebody's MPI_Init may be late, or INT64_MAX */
-    bool late;              /* the guest of this meeting was given up */
     uint8_t failures;       /* how many meetings failed in a row */
-    bool over_sockets;      /* nobody is let into MPI, from the start or any more */
+    bool failed;            /* MPI has, and nobody is let in any more */
 
     bool slept;       /* it has slept: the next step begins with the sockets */
     bool joining;     /* E: it is not let in yet: the handler is told nothing */

@@ -9,13 +9,12 @@
 #include "comm/mpi.h"
 
 int trp_transport_open(struct trp_transport *t, enum trp_transport_kind kind,
-                       const char *const *throw_away_argv, trp_error *err)
+                       trp_error *err)
 {
     const int world = t->world; /* trp_channel_world's, or none */
     *t = (struct trp_transport){
         .ops = kind == TRP_TRANSPORT_WORLD ? trp_mpi()->world : trp_mpi()->connect,
         .notice_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-        .throw_away_argv = throw_away_argv,
         .world = world,
         .met_executor = TRP_NONE,
     };

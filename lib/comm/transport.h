@@ -23,25 +23,19 @@ struct trp_route {
 enum { TRP_PORT_MAX = 1024 }; /* an MPI's name of a port */
 
 struct trp_transport_ops {
-    const char *name;
     const struct trp_lane_ops *lane; /* what carries messages then */
     /* Driver: begins to meet `executor`, and writes t->where, which is told to it. When
-     * its `socket` closes or is shut down the meeting is made to end. */
-    int (*admit)(struct trp_transport *t, uint32_t executor, int socket,
-                 trp_error *err);
+     * the meeting with an executor that has died has not ended, it goes on as this one. */
+    int (*admit)(struct trp_transport *t, uint32_t executor, trp_error *err);
     /* Executor: begins to meet the driver that told `where`. */
     int (*join)(struct trp_transport *t, const char *where, trp_error *err);
     /* 1: met, *ret_route; 0: not yet; negative: it failed. */
     int (*met)(struct trp_transport *t, struct trp_route *ret_route, trp_error *err);
     /* Forgets the route of a peer that left orderly, without a word to it. */
     void (*leave)(struct trp_transport *t, struct trp_route *route);
-    /* False: a thread of ours is stuck inside of MPI. */
+    /* False: a thread of ours is inside of MPI, perhaps for ever. */
     bool (*close)(struct trp_transport *t);
 };
-
-/* A meeting of the driver's that has not come about by then is given up: its caller
- * shuts the socket. It takes 4 to 20 ms. */
-enum { TRP_ACCEPT_MS = 5000 };
 
 struct trp_meeting; /* mpi/transport_connect.c */
 
@@ -51,24 +45,13 @@ struct trp_transport {
     char where[TRP_PORT_MAX];
     /* connect */
     struct trp_meeting *meeting;
-    const char *const *throw_away_argv; /* borrowed */
-    void (*stuck)(const char *text);    /* of struct trp_listen_config, or NULL */
-    bool abandoned; /* a meeting that never ended was left to its thread */
-    bool hopeless;  /* so was the last one that is over: nothing frees the next */
     /* world */
     int world;             /* as in struct trp_route */
     uint32_t met_executor; /* being met, or TRP_NONE */
 };
 
 int trp_transport_open(struct trp_transport *t, enum trp_transport_kind kind,
-                       const char *const *throw_away_argv, trp_error *err);
+                       trp_error *err);
 bool trp_transport_close(struct trp_transport *t);
-
-/* Starts `argv` + `last` in a session of its own, without this process's MPI and Slurm
- * environment and with no streams. Returns its pid or a negative code. */
-pid_t trp_throw_away_start(const char *const *argv, const char *last, trp_error *err);
-/* Reaps it; with `kill` ends it first, hard when it does not go. True when it is gone.
- */
-bool trp_throw_away_gone(pid_t pid, bool kill);
 
 #endif

@@ -110,7 +110,7 @@ int trp_channel_world(const struct trp_listen_config *config,
                       const struct trp_channel_handler *handler,
                       trp_channel **ret_channel, trp_error *err)
 {
-    int rc = trp_mpi_begin(false, 0, NULL, err);
+    int rc = trp_mpi_begin(false, NULL, err);
     if (rc < 0)
         return rc;
     begun = true;

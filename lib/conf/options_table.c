@@ -72,9 +72,6 @@ const struct trp_option trp_option_table[] = {
     {"comm.mac", ON,
      "control messages over sockets carry a code that only driver and executor can make",
      OTHER},
-    {"comm.start_timeout", TRP_OPTION_TIME, "20s", "1s", "1h", NULL,
-     "how long MPI may take to begin in the driver, or in an executor once that has "
-     "called the driver", OTHER},
     {"comm.transport", TRP_OPTION_CHOICE, "auto", NULL, NULL, "auto|mpi|socket",
      "how messages travel: over the MPI of a static run (`mpirun -n N APP`), else over "
      "sockets; over MPI, which takes Open MPI 4.1; over sockets, not in a static run",

@@ -142,7 +142,8 @@ static int stuck_control = -1;
 static void end_stuck(const char *text)
 {
     const int status = trp_error_exit_status(TRP_ESYSTEM);
-    dprintf(2, "%stroupe: %s\n", isatty(2) ? "\r\033[K" : "", text);
+    dprintf(2, "%stroupe: %s; " TRP_TRANSPORT_ADVICE "\n", isatty(2) ? "\r\033[K" : "",
+            text);
     if (stuck_control >= 0)
         trp_control_exit(stuck_control, status);
     _exit(status);
@@ -150,14 +151,12 @@ static void end_stuck(const char *text)
 
 int trp_driver_without_mpi(const trp_options *o, const char *why, trp_error *err)
 {
-    static const char key[] = "comm.transport";
     return trp_error_set(err, TRP_EINVAL,
-                         "%s: %s=mpi: %s; set %s=socket, or leave it at auto",
-                         trp_options_where(o, key), key, why, key);
+                         "%s: comm.transport=mpi: %s; " TRP_TRANSPORT_ADVICE,
+                         trp_options_where(o, "comm.transport"), why);
 }
 
-static int listen_for_executors(trp_driver *d, const char *const *throw_away_argv,
-                                trp_error *err)
+static int listen_for_executors(trp_driver *d, trp_error *err)
 {
     struct trp_listen_config c = {
         .transport = d->config.mode == TRP_DRIVER_STATIC ? TRP_TRANSPORT_WORLD
@@ -170,11 +169,9 @@ static int listen_for_executors(trp_driver *d, const char *const *throw_away_arg
         .network_timeout_ns = d->network_timeout_ns,
         .heartbeat_ns = d->heartbeat_ns,
         .handshake_timeout_ns = 10 * TRP_SECOND,
-        .start_timeout_ns = trp_options_time_ns(d->options, "comm.start_timeout"),
         .first_guard = TRP_CLUSTER_GUARDS,
         .stuck = end_stuck,
-        .expected = trp_record_expected,
-        .throw_away_argv = throw_away_argv};
+        .expected = trp_record_expected};
     struct trp_channel_handler h = trp_driver_channel_handler;
     h.context = d;
     stuck_control = d->config.control_fd;
@@ -260,7 +257,7 @@ static int make_parts(trp_driver *d, trp_error *err)
     if (rc == 0 && elastic)
         rc = make_cluster(d, d->config.ompi_server, err);
     if (rc == 0)
-        rc = listen_for_executors(d, d->config.throw_away_argv, err);
+        rc = listen_for_executors(d, err);
     if (rc == 0)
         rc = make_log(d, err);
     if (rc == 0)
@@ -296,7 +293,6 @@ static void driver_free(trp_driver *d)
     trp_options_free(d->own_options);
     trp_site_free(d->own_site);
     trp_run_folder_free(d->own_folder);
-    trp_argv_free(d->throw_away_argv);
     free(d->stages);
     free(d->jobs);
     trp_driver_kept_free(d);

@@ -99,7 +99,6 @@ struct trp_driver_config {
         *pools; /* as the engine's; only read by trp_driver_new */
     uint32_t npools;
     const char *const *executor_argv; /* how an executor is started, NULL-terminated */
-    const char *const *throw_away_argv; /* channel.h, NULL in a static run */
     const char *carried;     /* how messages travel, and why; NULL: that is plain */
     const char *ompi_server; /* file with the URI of ompi-server; NULL: over sockets */
     bool quiet;              /* no progress on stderr, no summary */
@@ -190,6 +189,9 @@ void trp_driver_exits(int status);
  * its identity is in TROUPE_RUN_ID, which is unset. This process is its only driver:
  * TRP_ESTATE as for trp_run_folder_drives. */
 int trp_driver_hold(const char *run_dir, trp_error *err);
+
+/* What helps a run over MPI that fails by that. */
+#define TRP_TRANSPORT_ADVICE "set comm.transport=socket, or leave it at auto"
 
 /* The words for comm.transport=mpi where messages cannot travel over MPI: TRP_EINVAL. */
 int trp_driver_without_mpi(const trp_options *o, const char *why, trp_error *err);

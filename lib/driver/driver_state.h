@@ -290,7 +290,6 @@ struct trp_driver {
     trp_options *own_options;
     struct trp_site *own_site;
     struct trp_run_folder *own_folder; /* of a static run */
-    char **throw_away_argv;
 };
 
 static inline int64_t trp_driver_wall(const trp_driver *d, int64_t mono)

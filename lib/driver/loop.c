@@ -73,11 +73,13 @@ void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
 void trp_driver_mpi_failed(trp_driver *d, const char *why)
 {
     char text[TRP_ERROR_TEXT];
-    snprintf(text, sizeof text,
-             "%s; set comm.transport=socket, or leave it at auto%s%s%s", why,
-             d->config.resumes ? ": `troupe run --resume " : "",
-             d->config.resumes ? trp_run_called(d->run_dir) : "",
-             d->config.resumes ? " --set comm.transport=socket` goes on" : "");
+    if (d->config.mode == TRP_DRIVER_STATIC)
+        snprintf(text, sizeof text, "%s", why);
+    else
+        snprintf(text, sizeof text, "%s; " TRP_TRANSPORT_ADVICE "%s%s%s", why,
+                 d->config.resumes ? ": `troupe run --resume " : "",
+                 d->config.resumes ? trp_run_called(d->run_dir) : "",
+                 d->config.resumes ? " --set comm.transport=socket` goes on" : "");
     trp_driver_stop(d, TRP_ESYSTEM, true, text);
 }
 

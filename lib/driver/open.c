@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/mpirun.h"
 #include "comm/mpi.h"
 #include "conf/option_places.h"
 #include "core/topo/hosts.h"
@@ -27,11 +26,6 @@ int trp_driver_open_spec(const struct trp_run_spec *spec, const trp_options *opt
                          trp_error *err)
 {
     const char *rank[] = {spec->rank_program, "executor", NULL};
-    const char *throw_away[] = {spec->rank_program, "throw-away", NULL};
-    char **argv =
-        trp_mpirun_argv(spec->ompi_server ? spec->ompi_server : "", throw_away);
-    if (!argv)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
     struct trp_driver_config c = {
         .mode = TRP_DRIVER_ELASTIC,
         .run_name = spec->run_name,
@@ -44,7 +38,6 @@ int trp_driver_open_spec(const struct trp_run_spec *spec, const trp_options *opt
         .npools = pools ? pools->n : 0,
         .where = trp_run_spec_where(spec),
         .executor_argv = spec->napp ? (const char *const *)spec->app : rank,
-        .throw_away_argv = (const char *const *)argv,
         .carried = spec->carried,
         .ompi_server = spec->ompi_server,
         .quiet = spec->quiet,
@@ -57,12 +50,7 @@ int trp_driver_open_spec(const struct trp_run_spec *spec, const trp_options *opt
         rc = trp_control_connect(spec->control, &c.control_fd, err);
     if (rc == 0)
         rc = trp_driver_new(&c, ret, err);
-    if (rc == 0) {
-        (*ret)->throw_away_argv = argv;
-        return 0;
-    }
-    trp_argv_free(argv);
-    if (c.control_fd >= 0) {
+    if (rc < 0 && c.control_fd >= 0) {
         trp_control_exit(c.control_fd, trp_error_exit_status(rc));
         close(c.control_fd);
     }
@@ -331,7 +319,7 @@ int trp_driver_open_static(const char *program, int started,
 {
     struct parts p = {0};
     struct trp_rank_place *places;
-    int rc = trp_mpi_begin(true, 0, NULL, err);
+    int rc = trp_mpi_begin(true, NULL, err);
     if (rc < 0)
         return rc;
     const int rank = trp_mpi()->rank(), size = trp_mpi()->size();

@@ -477,14 +477,11 @@ static void on_ending(void *context, trp_executor_id executor)
     trp_driver_step(d, &ev);
 }
 
-/* A static run's executors are there from the start. */
-static void on_left_mpi(void *context, const char *text)
+static void on_mpi_failed(void *context, const char *text)
 {
     trp_driver *d = context;
     d->now = trp_clock_ns();
-    if (d->cluster)
-        d->cluster->ops->over_sockets(d->cluster);
-    trp_driver_warn(d, "%s; the run goes on over sockets", text);
+    trp_driver_mpi_failed(d, text);
 }
 
 /* Launches go out with the descriptions of their stages. */
@@ -501,7 +498,7 @@ const struct trp_channel_handler trp_driver_channel_handler = {
     .silent = on_silent,
     .refused = on_refused,
     .full = trp_driver_on_notice,
-    .left_mpi = on_left_mpi,
+    .mpi_failed = on_mpi_failed,
 };
 
 const struct trp_cluster_handler trp_driver_cluster_handler = {

@@ -1,16 +1,13 @@
 /*
  * MPI's start, and what goes with it.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "mpi/module.h"
 #include "os/quick_hwloc.h"
@@ -38,27 +35,36 @@ int trp_mpi_thread(void *(*run)(void *), void *arg)
     return rc;
 }
 
-/* One at a time in a process: MPI begins once. */
-static struct {
-    int over_fd; /* eventfd */
-    int64_t limit_ns;
-    void (*stuck)(const char *text);
-} start;
+static void (*tell_stuck)(const char *text);
 
-static void *watch_start(void *arg)
+/* Looks once a second whether the loop is still in the same call of MPI. Counted, since
+ * a process that was stopped meanwhile is not stuck. */
+static void *watch_calls(void *arg)
 {
-    char text[200];
-    struct pollfd p = {.fd = start.over_fd, .events = POLLIN};
+    enum { LOOKS = 20 };
+    const struct timespec second = {.tv_sec = 1};
+    unsigned before = 0;
     (void)arg;
-    if (poll(&p, 1, (int)(start.limit_ns / 1000000)) == 0) {
-        snprintf(text, sizeof text,
-                 "MPI_Init did not return within %.3g s: mpirun or ompi-server does "
-                 "not answer (comm.start_timeout)",
-                 (double)start.limit_ns / 1e9);
-        start.stuck(text);
+    for (int same = 0; same < LOOKS;) {
+        nanosleep(&second, NULL);
+        unsigned now = atomic_load(&trp_mpi_calls);
+        same = now % 2 == 1 && now == before ? same + 1 : 0;
+        before = now;
     }
-    close(start.over_fd);
+    tell_stuck("a call of MPI did not return within 20 s: mpirun or ompi-server does "
+               "not answer");
     return NULL;
+}
+
+static int begin_watch(void (*stuck)(const char *text), trp_error *err)
+{
+    if (!stuck || tell_stuck)
+        return 0;
+    tell_stuck = stuck;
+    int rc = trp_mpi_thread(watch_calls, NULL);
+    return rc == 0 ? 0
+                   : trp_error_set(err, TRP_ESYSTEM, "cannot watch calls of MPI: %s",
+                                   strerror(rc));
 }
 
 enum { LOOKED_AT = 1024 }; /* descriptors: MPI begins before a process has more */
@@ -80,7 +86,9 @@ static int start_mpi(int *ret_level, trp_error *err)
     bool quick[TRP_QUICK_HWLOC] = {false};
     if (is_tcp_alone())
         trp_quick_hwloc_begin(quick);
+    trp_mpi_mark();
     int rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, ret_level);
+    trp_mpi_mark();
     trp_quick_hwloc_end(quick);
     if (rc != MPI_SUCCESS)
         return trp_error_set(err, TRP_ESYSTEM, "MPI_Init_thread failed");
@@ -90,36 +98,15 @@ static int start_mpi(int *ret_level, trp_error *err)
     return 0;
 }
 
-/* The same with somebody who looks at the time. */
-static int start_watched(int *ret_level, trp_error *err)
-{
-    const uint64_t one = 1;
-    start.over_fd = eventfd(0, EFD_CLOEXEC);
-    int rc = start.over_fd < 0 ? errno : trp_mpi_thread(watch_start, NULL);
-    if (rc != 0) {
-        if (start.over_fd >= 0)
-            close(start.over_fd);
-        return trp_error_set(err, TRP_ESYSTEM, "cannot watch MPI_Init: %s",
-                             strerror(rc));
-    }
-    rc = start_mpi(ret_level, err);
-    ssize_t n = write(start.over_fd, &one, sizeof one); /* closed by who reads it */
-    (void)n;
-    return rc;
-}
-
-int trp_mpi_start(bool threads, int64_t limit_ns, void (*stuck)(const char *text),
-                  trp_error *err)
+int trp_mpi_start(bool threads, void (*stuck)(const char *text), trp_error *err)
 {
     const int least = threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
-    int done, level = 0, rc = 0;
-    start.limit_ns = limit_ns;
-    start.stuck = stuck;
+    int done, level = 0, rc = begin_watch(stuck, err);
     MPI_Initialized(&done);
     if (done)
         MPI_Query_thread(&level);
-    else
-        rc = stuck ? start_watched(&level, err) : start_mpi(&level, err);
+    else if (rc == 0)
+        rc = start_mpi(&level, err);
     if (rc < 0)
         return rc;
     if (level < least)

@@ -100,7 +100,4 @@ TRP_MODULE_TABLE const struct trp_mpi trp_module = {
     .open_world = open_world,
     .connect = &trp_transport_connect,
     .world = &trp_transport_world,
-#ifdef TROUPE_PMIX
-    .free_accept = trp_mpi_free_accept,
-#endif
 };

@@ -27,8 +27,7 @@ static inline void trp_mpi_mark(void)
 }
 
 /* begin.c: struct trp_mpi's. */
-int trp_mpi_start(bool threads, int64_t limit_ns, void (*stuck)(const char *text),
-                  trp_error *err);
+int trp_mpi_start(bool threads, void (*stuck)(const char *text), trp_error *err);
 
 /* A detached thread with all signals blocked: they are the program's own threads'.
  * Returns 0 or an errno. (begin.c) */
@@ -39,8 +38,5 @@ void trp_mpi_survive(void);
 
 /* The text of an MPI error code, in `buf`. (begin.c) */
 const char *trp_mpi_text(int code, char buf[MPI_MAX_ERROR_STRING]);
-
-/* throw_away_peer.c, where PMIx is there; struct trp_mpi's. */
-int trp_mpi_free_accept(const char *port);
 
 #endif

@@ -16,11 +16,9 @@ static void notice(struct trp_transport *t)
     (void)n; /* can only say that a notice is there already */
 }
 
-static int world_admit(struct trp_transport *t, uint32_t executor, int socket,
-                       trp_error *err)
+static int world_admit(struct trp_transport *t, uint32_t executor, trp_error *err)
 {
     int size;
-    (void)socket;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (executor >= (uint32_t)size - 1)
         return trp_error_set(err, TRP_EPROTO, "there is no rank %u", executor + 1);
@@ -64,7 +62,6 @@ static bool world_close(struct trp_transport *t)
 }
 
 const struct trp_transport_ops trp_transport_world = {
-    .name = "world",
     .lane = &trp_lane_mpi,
     .admit = world_admit,
     .join = world_join,

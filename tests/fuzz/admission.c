@@ -36,7 +36,7 @@ struct world {
     socklen_t address_size;
     struct caller callers[CALLERS];
     int64_t now;
-    uint32_t refused, downs;
+    uint32_t refused, downs, failed;
     bool up[EXECUTORS];
 };
 
@@ -44,10 +44,9 @@ struct world {
 
 static int meeting; /* what `met` says */
 
-static int admit(struct trp_transport *t, uint32_t executor, int socket, trp_error *err)
+static int admit(struct trp_transport *t, uint32_t executor, trp_error *err)
 {
-    FUZZ_CHECK(executor < EXECUTORS && fcntl(socket, F_GETFD) >= 0,
-               "executor %u is met at socket %d", executor, socket);
+    FUZZ_CHECK(executor < EXECUTORS, "executor %u is met", executor);
     snprintf(t->where, sizeof t->where, "here");
     if (meeting == TRP_ESTATE)
         return trp_error_set(err, TRP_ESYSTEM, "no meeting");
@@ -80,19 +79,15 @@ static bool close_transport(struct trp_transport *t)
     return true;
 }
 
-static const struct trp_transport_ops nobody = {.name = "nobody",
-                                                .admit = admit,
-                                                .join = join,
-                                                .met = met,
-                                                .leave = leave,
-                                                .close = close_transport};
+static const struct trp_transport_ops nobody = {
+    .admit = admit, .join = join, .met = met, .leave = leave, .close = close_transport};
 
 /* ---- the channel's handler ---- */
 
 static void up(void *context, uint32_t peer, const struct trp_hello *hello)
 {
     struct world *w = context;
-    FUZZ_CHECK(w->channel->over_sockets, "executor %u on %s is up without MPI", peer,
+    FUZZ_CHECK(!w->channel->transport.ops, "executor %u on %s is up without MPI", peer,
                hello->host);
     FUZZ_CHECK(peer < EXECUTORS && !w->up[peer], "executor %u is up twice", peer);
     w->up[peer] = true;
@@ -119,6 +114,12 @@ static void down(void *context, uint32_t peer, const struct trp_last_words *last
                (int)last_words->reason);
     w->downs++;
     w->up[peer] = false;
+}
+
+static void mpi_failed(void *context, const char *text)
+{
+    struct world *w = context;
+    FUZZ_CHECK(*text && w->failed++ == 0, "MPI failed %u times: %s", w->failed, text);
 }
 
 static void refused(void *context, uint32_t executor, bool fatal_build,
@@ -303,11 +304,14 @@ static void begin(struct world *w, bool over_sockets)
                                            .heartbeat_ns = 10 * TRP_SECOND,
                                            .handshake_timeout_ns = 10 * TRP_SECOND,
                                            .expected = expected};
-    c->handler = (struct trp_channel_handler){
-        .context = w, .up = up, .message = message, .down = down, .refused = refused};
+    c->handler = (struct trp_channel_handler){.context = w,
+                                              .up = up,
+                                              .message = message,
+                                              .down = down,
+                                              .refused = refused,
+                                              .mpi_failed = mpi_failed};
     memset(c->secret, 7, sizeof c->secret);
-    c->transport.ops = &nobody;
-    c->over_sockets = over_sockets;
+    c->transport.ops = over_sockets ? NULL : &nobody;
     c->callers_max = CALLERS - 2;
     c->listen_fd = listen_somewhere(w);
     if (trp_channel_watch(c, c->listen_fd, &c->listen_fd) < 0)

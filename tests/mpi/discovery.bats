@@ -90,8 +90,8 @@ Y
     nothing_left 10
 }
 
+# bats test_tags=mpi
 @test "the ranks of a static run look for theirs, and share them out" {
-    unset TROUPE_OPT_comm_transport # it has MPI alone
     find_prints '{"name": "gpu", "addresses": ["2", "10", "1"]}'
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export TROUPE_OPT_executor_resource_gpu_discoveryScript=$PWD/find

@@ -105,7 +105,7 @@ pid_of() { ours_like "^troupe: $1 $2\$"; }
 
 # over_mpi: skips what is about messages over MPI where two programs cannot be joined.
 over_mpi() {
-    joins || skip "Open MPI has no ompi-server here: messages travel over sockets"
+    joins || skip "Open MPI has no ompi-server here, by which programs are joined"
 }
 joins() { command -v ompi-server >/dev/null; }
 

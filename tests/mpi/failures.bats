@@ -344,7 +344,6 @@ bereave() {
 }
 
 @test "guard and driver killed at once: executors still clean up" {
-    export TROUPE_OPT_comm_transport=socket # there the driver is a child of the guard
     mkdir scratch
     printf 'site: 1\nscratch: %s\n' "$PWD/scratch" >site.yaml
     one 'run: "touch $TROUPE_SCRATCH/f began; sleep 60"'
@@ -519,124 +518,6 @@ Y
     nothing_left $((5 - (SECONDS - began)))
     perl -MJSON::PP -ne 'decode_json($_)' troupe-runs/r/events.jsonl
     grep -q "driver" out
-}
-
-# server_is COMMANDS: an ompi-server that does only this with the file for its URI, $3.
-server_is() {
-    mkdir -p fake
-    printf '#!/bin/sh\n%s\n' "$1" >fake/ompi-server
-    chmod +x fake/ompi-server
-    PATH=$PWD/fake:$PATH
-}
-
-advice="set comm.transport=socket, or leave it at auto"
-
-# bats test_tags=mpi
-@test "ompi-server does not start, or dies before the driver is there: the run ends with 4 and says what to set" {
-    over_mpi
-    export TROUPE_OPT_comm_transport=mpi
-    one 'run: "echo ran >>ran"'
-    for does in 'exit 1' 'echo "1.0;tcp://127.0.0.1:9" >"$3"'; do
-        rm -rf troupe-runs
-        server_is "$does"
-        run -4 troupe run --run-name r p.yaml
-        [[ "$output" == *"troupe: ompi-server di"*"; see state/ompi-server.err; $advice"* ]]
-        [ ! -e ran ]
-        nothing_left 1
-    done
-    run -4 troupe run --run-name c -- "$TROUPE_BUILD/examples/first"
-    [[ "$output" == *"; $advice"* ]]
-    run -0 env -u TROUPE_OPT_comm_transport troupe run --resume r
-    [ "$(cat ran)" = ran ]
-}
-
-# bats test_tags=mpi
-@test "a run that is cancelled while ompi-server is waited for ends at once" {
-    over_mpi
-    export TROUPE_OPT_comm_transport=mpi
-    one 'run: "true"'
-    server_is 'touch begun; exec sleep 100'
-    troupe run --run-name c p.yaml >out 2>&1 &
-    wait_until 20 [ -e begun ]
-    kill -INT $!
-    status=0
-    ends_within 5 $! || status=$?
-    [ $status = 130 ]
-    grep -q "troupe: run troupe-runs/c was cancelled" out
-    nothing_left 1
-}
-
-# bats test_tags=mpi
-@test "ompi-server killed, alone or with the guard: the run ends with 4, gives all back, and --resume goes on" {
-    over_mpi
-    local victim
-    one 'tasks: 4, run: "touch began.$TROUPE_TASK; [ $TROUPE_TASK = 0 ] || until [ -e go ]; do sleep 0.1; done; echo $TROUPE_TASK >>did"'
-    others_folder
-    for victim in ompi-server guard; do
-        rm -rf troupe-runs began.* did go
-        TROUPE_SCRATCH=$d troupe run --local=2 --set comm.transport=mpi --run-name r p.yaml >out 2>&1 &
-        wait_until 20 [ -e began.1 -a -e began.2 ]
-        kill -9 "$(sed -n "s/ $victim$//p" troupe-runs/r/state/pids)"
-        local status=0
-        wait $! || status=$?
-        cat out
-        [ $status = 4 ]
-        grep -q "troupe: ompi-server died; see .*; $advice: \`troupe run --resume r --set comm.transport=socket\` goes on" out
-        nothing_left 1
-        [ -z "$(ls -A "$d")" ]
-        touch go
-        run -0 troupe run --resume r --set comm.transport=socket
-        [ "$(sort did | xargs)" = "0 1 2 3" ]
-    done
-}
-
-# Each of them is given up after 5 s, as when somebody holds ompi-server's port up.
-# bats test_tags=mpi
-@test "three accepts in a row that do not return: new executors come over sockets, those of before stay" {
-    over_mpi
-    cat >p.yaml <<'Y'
-troupe: 1
-profiles: {big: {executor: {cores: 2}, task: {cpus: 2}}}
-stages:
-  - {name: s, run: "touch began.s; until [ -e go ]; do sleep 0.1; done"}
-  - {name: gate, run: "touch began.gate; until [ -e stopped ]; do sleep 0.1; done"}
-  - {name: t, after: [gate], profile: big, run: "touch ran"}
-Y
-    troupe run --local=4 --run-name r p.yaml >out 2>&1 &
-    wait_until 30 [ -e began.s -a -e began.gate ]
-    kill -STOP "$(sed -n 's/ ompi-server$//p' troupe-runs/r/state/pids)"
-    touch stopped
-    wait_until 90 [ -e ran ]
-    touch go
-    ends_within 30 $!
-    grep ' troupe: MPI lets no executor in: 3 in a row did not get through (the last: .*; the run goes on over sockets' out
-    [ "$(events r | grep -c '"Reason":"Success"')" = 3 ]
-    run ! grep "lost its executor" out
-    nothing_left 1
-}
-
-# Open MPI as Debian has it joins nobody by IPv6. Executors that fail with their accepts
-# may be gone before these return.
-# bats test_tags=mpi
-@test "three accepts in a row that fail: no more than three executors are lost by them" {
-    over_mpi
-    local own=-n
-    [ "$(id -u)" = 0 ] || own=-rn
-    unshare $own true || skip "no network of one's own here"
-    one 'run: "echo ran >>ran"'
-    for _ in 1 2 3 4; do
-        rm -rf ran troupe-runs
-        timeout 60 unshare $own bash -c '
-            ip link set lo up && ip link add name eth0 type veth peer name eth1 &&
-                ip link set eth0 up && ip link set eth1 up || exit 99
-            for _ in {1..30}; do ip addr show dev eth0 | grep -q "inet6 fe80" && break; sleep 0.1; done
-            exec troupe run --local=2 --run-name r p.yaml' >out 2>&1
-        [ "$(cat ran)" = ran ]
-        events r | grep -q 'messages travel over MPI' || skip "no IPv6 here, or more than that"
-        events r | sed '/MPI lets no executor in: 3 in a row did not get through/,$d' >before
-        [ "$(wc -l <before)" -lt "$(events r | wc -l)" ]
-        [ "$(grep -c TroupeExecutorDropped before)" -le 2 ]
-    done
 }
 
 @test "troupe itself killed: the run ends and leaves nothing" {

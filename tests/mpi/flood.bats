@@ -15,25 +15,23 @@ flooded() {
         other="setpriv --reuid=nobody --regid=nogroup --clear-groups"
         $other true 2>/dev/null || other=
         (sleep 0.4; exec $other perl - 4 "$2") <"$3" >"$1.flood" 2>&1 &
-        timeout -s KILL "$4" troupe run --local=4 --set comm.start_timeout=6s \
-            --run-name "$1" "${@:5}" >"$1.out" 2>&1
+        timeout -s KILL "$4" troupe run --local=4 --run-name "$1" "${@:5}" >"$1.out" 2>&1
         echo "$? after $SECONDS s" >"$1.status"
         kill $! 2>/dev/null
     ' - "$1" "$2" "$TROUPE_SOURCE/tests/mpi/flood.perl" "${patience:-50}" "${@:3}" 3>&-
 }
 
-# well_ended NAME: it succeeded, or, where MPI is used, ended with 4 and said why.
+# well_ended NAME: it succeeded.
 well_ended() {
     local status
     read -r status _ <"$1.status"
-    echo "$1: $(cat "$1.status" "$1.flood" | tr '\n' ' ')$(grep -m1 MPI "$1.out")"
+    echo "$1: $(cat "$1.status" "$1.flood" | tr '\n' ' ')"
     [ "$status" = 0 ] && return
-    [ "${TROUPE_OPT_comm_transport:-}" != socket ] && [ "$status" = 4 ] && grep -q 'troupe: .*\(MPI\|mpirun\|ompi-server\)' "$1.out" && return
     cat "$1.out"
     return 1
 }
 
-@test "20 runs whose ports another user floods end well, or with 4 and a reason" {
+@test "20 runs whose ports another user floods end well" {
     unshare -n true 2>/dev/null || unshare -rn true || skip "no network of one's own here"
     cat >p.yaml <<'Y'
 troupe: 1
@@ -61,22 +59,19 @@ Y
     unshare -n true 2>/dev/null || unshare -rn true || skip "no network of one's own here"
     others_folder
     export TROUPE_SCRATCH=$d TMPDIR=$d TROUPE_OPT_shuffle_readHostLocalDisk=false
-    local held run good=0 patience=120
+    local held run patience=120
     for held in 0 60; do
         flooded "shuffle$held" $held --set events.tasks=all -- "$programs/flooded" 5000 100 &
     done
     wait
     for run in shuffle0 shuffle60; do
         well_ended $run
-        grep -q '^0 ' $run.status || continue
-        good=$((good + 1))
         grep '^rounds: ' $run.out
         [[ "$(grep -c '^round [0-9]*: right$' $run.out)" -ge 2 ]]
         run ! grep 'round [0-9]*: wrong' $run.out
         [ "$(events $run | grep -o '"Remote Bytes Read":[1-9]' | wc -l)" -ge 10 ]
         run ! grep '"Local Bytes Read":[1-9]' troupe-runs/$run/events.jsonl
     done
-    [ "${TROUPE_OPT_comm_transport:-}" != socket ] || [ $good = 2 ]
     nothing_left 10
     [ -z "$(ls -A "$d")" ] || { find "$d"; false; }
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Open MPI and MPICH beside each other: what each is used for is seen by the program.
+# bats file_tags=mpi
 load drill.bash
 
 # meets MPI: ./MPI-meets, a plain program of that MPI.
@@ -40,7 +41,6 @@ static() {
     readelf -d "$TROUPE_BUILD/lib/troupe/mpi-openmpi.so" | grep -q 'NEEDED.*libmpi\.so'
 }
 
-# bats test_tags=mpi
 @test "messages over MPI go over TCP; no other network is looked for" {
     over_mpi
     echo '{troupe: 1, stages: [{name: s, run: "true"}]}' >p.yaml
@@ -153,7 +153,6 @@ mpirun_that() {
     grep -q "mpirun ended with exit status 3 before any rank was started$" <<<"$output"
 }
 
-# bats test_tags=mpi
 @test "an mpirun that answers and does not start the driver is named, with what does without it" {
     over_mpi
     echo '{troupe: 1, stages: [{name: s, run: "true"}]}' >p.yaml
@@ -186,7 +185,6 @@ mpirun_that() {
         "$output" == *"unsupported PMI version PMIx"* ]]
 }
 
-# bats test_tags=mpi
 @test "a program that is linked with MPICH, itself or by a library, has its executors over sockets, never over MPI" {
     both
     words mpich
@@ -206,7 +204,6 @@ mpirun_that() {
     [ "$(count '^troupe: command line: comm.transport=mpi: this program is linked with MPICH [0-9.]*, which cannot join separately started programs; set comm.transport=socket, or leave it at auto$' "$output")" = 1 ]
 }
 
-# bats test_tags=mpi
 @test "where the first mpirun is of MPICH, nothing is joined, whatever else is in PATH" {
     both
     mkdir first
@@ -221,7 +218,6 @@ mpirun_that() {
     grep -q '^Open MPI .* yes  *yes  *no ' mpis
 }
 
-# bats test_tags=mpi
 @test "a Troupe that has no module for Open MPI sends its messages over sockets" {
     cp -a "$TROUPE_BUILD/bin" .
     mkdir -p lib/troupe

@@ -4,9 +4,10 @@ load drill.bash
 
 static() { # as root too
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-        env -u TROUPE_OPT_comm_transport mpirun --oversubscribe "$@"
+        mpirun --oversubscribe "$@"
 }
 
+# bats test_tags=mpi
 @test "the same program counts the same words elastic and static" {
     printf 'a b a\nc a\n' >text
     run -0 troupe run --quiet -- "$programs/wordcount" text
@@ -105,6 +106,7 @@ gpus() {
     [ "$(grep -o 'gpu=.*' <<<"$output" | sort | uniq | xargs)" = "gpu=1 gpu=3" ]
 }
 
+# bats test_tags=mpi
 @test "a static run over sockets is refused: its messages travel over its MPI" {
     run -2 --separate-stderr timeout 20 bash -c "$(declare -f static); static -n 2 -x TROUPE_OPT_comm_transport=socket $programs/shapes -d gpu"
     [[ "$stderr" == *"troupe: TROUPE_OPT_comm_transport: comm.transport=socket: "*"leave it out"* ]]

@@ -119,13 +119,14 @@ SH
     grep -q "broadcasts/1 is damaged" <<<"$stderr"
 }
 
+# bats test_tags=mpi
 @test "broadcasts of no bytes, and in a static run" {
     sums 0 table 0
     said "right"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    run -0 env -u TROUPE_OPT_comm_transport mpirun --oversubscribe -n 3 "$programs/sums" table 5000
+    run -0 mpirun --oversubscribe -n 3 "$programs/sums" table 5000
     said "right"
-    run -0 env -u TROUPE_OPT_comm_transport mpirun --oversubscribe -n 3 "$programs/sums" once
+    run -0 mpirun --oversubscribe -n 3 "$programs/sums" once
     said "each: 110"
 }
 

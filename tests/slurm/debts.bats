@@ -29,6 +29,8 @@ teardown() {
 # executors at once than there may be, as is known when its files are there. That of "full" has
 # more to tell than fits into what its files have left of their pages.
 run_in() {
+    local over=''
+    case $1 in mpirun | server) over="--set comm.transport=mpi" ;; esac
     [ "$1" != full ] || { mkdir "$small/full" && ln -s "$small/full" full; }
     mkdir -p "$1" && chmod 777 "$1"
     cat >"$1/p.yaml" <<'END'
@@ -45,7 +47,7 @@ END
     [ "$1" != full ] ||
         echo "  - {name: t, after: [s], tasks: 20, profile: wide, run: 'true'}" >>"$1/p.yaml"
     (cd -P "$1" && submit alice -N1 -n1 -c1 --mem="${mem:-1000}" --no-kill --no-requeue -J "$1" -- \
-        "$TROUPE" run --run-name "$1" "${@:2}" p.yaml && echo "$job" >job)
+        "$TROUPE" run --run-name "$1" $over "${@:2}" p.yaml && echo "$job" >job)
 }
 
 host_of() {
@@ -65,9 +67,8 @@ hit_troupe() {
 }
 
 ways="success failure never full interrupt terminate_twice limit drain driver guard troupe helper"
-# Where messages travel over sockets, as with Open MPI 5, neither process is there.
-! mpirun --version | grep -q 'Open MPI) 4' || [ "${TROUPE_OPT_comm_transport:-}" = socket ] ||
-    ways+=" mpirun server"
+# Over MPI, where that is Open MPI 4: they end by either process of its.
+! command -v ompi-server >/dev/null || ways+=" mpirun server"
 
 # hit_as_slurm NAME: SIGTERM of a slurmstepd, as at the job's time limit, and 10 s later (KillWait)
 # SIGKILL for all of the job there.
@@ -162,6 +163,7 @@ kill_guards_but() {
     wait_until 10 ended_with 1 failure
     wait_until 10 ended_with 3 never
     wait_until 10 ended_with 4 full
+    [[ $ways != *server* ]] || wait_until 10 ended_with 4 server
 }
 
 # additional_of NAME: number and state of the run's additional job.

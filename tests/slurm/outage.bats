@@ -48,16 +48,13 @@ all_of_b() {
 # Executors are there within a fraction of a second, not long enough for five to be hit:
 # so what node2 says is late.
 slow_start() {
-    starting=(-f "^troupe: executor")
-    [ "${TROUPE_OPT_comm_transport:-}" = socket ] || ! mpirun --version | grep -q "Open MPI) 4" ||
-        starting=(-x mpirun)
     run cluster slow node2 300
     [ "$status" != 69 ] || skip "${output#cluster: }"
     [ "$status" = 0 ]
 }
 
 killed_as_they_start() {
-    on "$1" pkill -KILL -u alice "${starting[@]}"
+    on "$1" pkill -KILL -u alice -f "^troupe: executor"
 }
 
 @test "all executors are killed as they start: that is one failure" {
@@ -79,7 +76,7 @@ killed_as_they_start() {
     slow_start
     two_stages true
     run_on -N3 -n3 -c6 --mem=2500 -- --set driver.cores=6 "${quick[@]}"
-    wait_until 20 on node2 pgrep -u alice "${starting[@]}"
+    wait_until 20 on node2 pgrep -u alice -f "^troupe: executor"
     cluster kill node2
     well 120
     all_of_b

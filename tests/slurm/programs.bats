@@ -48,6 +48,17 @@ END
     nothing_left node1 node2 node3
 }
 
+# bats test_tags=mpi
+@test "messages travel over MPI between nodes, where that is asked for" {
+    command -v ompi-server >/dev/null || skip "Open MPI has no ompi-server here"
+    submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run --set comm.transport=mpi --set executor.memory=300m -- "$programs/together" 4
+    run -0 finished 60
+    [[ "$output" == *"4 tasks said: 0 1 2 3"* ]]
+    grep -q 'messages travel over MPI' troupe-runs/last/events.jsonl
+    [ "$(grep -o '"Host":"node[12]"' troupe-runs/last/events.jsonl | sort -u | wc -l)" = 2 ]
+    nothing_left node1 node2 node3
+}
+
 # ranks_meet COMPILER WORDS [ARGUMENT]: four ranks as a gang over two nodes, of which each
 # says so, and then one that fails.
 ranks_meet() {
@@ -89,7 +100,7 @@ mpich_here() {
 @test "a static run of MPICH" {
     mpich_here
     printf 'a b a\nc a\n' >text
-    run -0 as alice node1 env -u TROUPE_OPT_comm_transport timeout 60 srun -K1 --mpi=pmi2 -N1 -n3 --mem-per-cpu=300 \
+    run -0 as alice node1 timeout 60 srun -K1 --mpi=pmi2 -N1 -n3 --mem-per-cpu=300 \
         "$programs/wordcount" "$PWD/text"
     [[ "$output" == *"lines 2 words 5 bytes 10"* ]]
     nothing_left node1 node2 node3

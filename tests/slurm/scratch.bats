@@ -52,8 +52,7 @@ stages:
 END
     cat >both.sh <<END
 #!/bin/bash
-env -u TROUPE_OPT_comm_transport \
-    mpirun --mca ras ^slurm --mca plm ^slurm --oversubscribe -n 2 $programs/sleepy 4 100000 >sleepy.out 2>&1 &
+mpirun --mca ras ^slurm --mca plm ^slurm --oversubscribe -n 2 $programs/sleepy 4 100000 >sleepy.out 2>&1 &
 TROUPE_SITE=/etc/slurm/troupe/site.yaml $TROUPE run --quiet --set alloc.placement=inside --set run.grace=0 p.yaml
 kill %1
 wait
@@ -176,8 +175,7 @@ END
 @test "an OOM kill leaves nothing" {
     cat >fill.sh <<END
 #!/bin/bash
-env -u TROUPE_OPT_comm_transport \
-    mpirun --mca ras ^slurm --mca plm ^slurm --oversubscribe -n 2 $programs/sleepy 4 100000 >sleepy.out 2>&1 &
+mpirun --mca ras ^slurm --mca plm ^slurm --oversubscribe -n 2 $programs/sleepy 4 100000 >sleepy.out 2>&1 &
 until [ -e begun.0 ]; do sleep 0.1; done
 mkdir -p \$TROUPE_SCRATCH/a/b && touch \$TROUPE_SCRATCH/a/b/c
 tail /dev/zero

@@ -458,7 +458,6 @@ static void test_each_has_an_effect(void)
         "alloc.placement",
         "alloc.shrink",
         "comm.mac",
-        "comm.start_timeout",
         "comm.transport",
         "driver.cores",
         "driver.memory",

@@ -175,11 +175,6 @@ static void local_why(trp_cluster *c, const struct trp_resource_profile *p, char
     trp_local_why(local_of(c), text, size);
 }
 
-static void local_over_sockets(trp_cluster *c)
-{
-    local_of(c)->command.ompi_server = "";
-}
-
 static const struct trp_topology *local_topology(trp_cluster *c)
 {
     return &local_of(c)->topology;
@@ -234,7 +229,6 @@ static const struct trp_cluster_ops ops = {
     .kill = local_kill,
     .gang_start = local_gang_start,
     .gang_kill = local_gang_kill,
-    .over_sockets = local_over_sockets,
     .topology = local_topology,
     .room = local_room,
     .close = local_close,

@@ -202,14 +202,6 @@ static int read_uri(struct trp_slurm *s, trp_error *err)
     return s->uri ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
-static void slurm_over_sockets(trp_cluster *c)
-{
-    struct trp_slurm *s = slurm_of(c);
-    s->command.ompi_server = "";
-    if (s->uri)
-        s->uri[0] = '\0';
-}
-
 static int slurm_open(trp_cluster *c, const char *driver_address, trp_error *err)
 {
     struct trp_slurm *s = slurm_of(c);
@@ -430,7 +422,6 @@ const struct trp_cluster_ops trp_slurm_ops = {
     .kill = slurm_kill,
     .gang_start = slurm_gang_start,
     .gang_kill = slurm_gang_kill,
-    .over_sockets = slurm_over_sockets,
     .topology = slurm_topology,
     .room = slurm_room,
     .close = slurm_close,
