@@ -1,8 +1,6 @@
 /*
- * What bare MPI does with the same kind of pair: two single-process universes, joined
- * by accept and connect. `pair serve FILE WHAT…` opens a port, writes its name to FILE
- * (under another name first, so that it appears whole) and measures; `pair join FILE`
- * connects and answers. WHAT is
+ * What bare MPI does between two ranks: `mpirun -np 2 pair WHAT N`. Rank 0 measures, rank 1
+ * answers. WHAT is
  *
  *     tasks N      N tasks: batches of 256 descriptors of 16 bytes out, an end of 24
  *                  bytes a task back, 8 batches in flight; the server keeps a state a
@@ -17,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "batch.h"
 #include "bench.h"
@@ -35,14 +32,14 @@ static void send_batch(MPI_Comm peer, struct state *states, uint32_t from, uint3
                                      .attempt = states[from + i].attempt,
                                      .argument = from + i};
     }
-    MPI_Isend(buf, (int)(n * sizeof *buf), MPI_BYTE, 0, TAG_TASKS, peer, request);
+    MPI_Isend(buf, (int)(n * sizeof *buf), MPI_BYTE, 1, TAG_TASKS, peer, request);
 }
 
 static uint32_t take_ends(MPI_Comm peer, struct state *states, struct end *ends)
 {
     MPI_Status status;
     int size;
-    MPI_Recv(ends, (int)(BATCH * sizeof *ends), MPI_BYTE, 0, TAG_ENDS, peer, &status);
+    MPI_Recv(ends, (int)(BATCH * sizeof *ends), MPI_BYTE, 1, TAG_ENDS, peer, &status);
     MPI_Get_count(&status, MPI_BYTE, &size);
     uint32_t n = (uint32_t)size / (uint32_t)sizeof *ends;
     for (uint32_t i = 0; i < n; i++) {
@@ -96,44 +93,14 @@ static void serve_pings(MPI_Comm peer, uint32_t n)
     char buf[PING] = {0};
     for (uint32_t i = 0; i < n + WARM; i++) {
         int64_t begin = trp_bench_now();
-        MPI_Send(buf, PING, MPI_BYTE, 0, TAG_PING, peer);
-        MPI_Recv(buf, PING, MPI_BYTE, 0, TAG_PING, peer, MPI_STATUS_IGNORE);
+        MPI_Send(buf, PING, MPI_BYTE, 1, TAG_PING, peer);
+        MPI_Recv(buf, PING, MPI_BYTE, 1, TAG_PING, peer, MPI_STATUS_IGNORE);
         if (i >= WARM)
             us[i - WARM] = (double)(trp_bench_now() - begin) / 1e3;
     }
     trp_bench_print("p50_us", trp_bench_quantile(us, n, 0.5));
     trp_bench_print("p99_us", trp_bench_quantile(us, n, 0.99));
     free(us);
-}
-
-static void publish(const char *file, const char *port)
-{
-    char *part = trp_bench_alloc(strlen(file) + 6, 1);
-    strcat(strcpy(part, file), ".part");
-    FILE *f = fopen(part, "we");
-    bool ok = f && fprintf(f, "%s\n", port) > 0;
-    ok = (!f || fclose(f) == 0) && ok;
-    if (!ok || rename(part, file) < 0) {
-        perror(file);
-        exit(4);
-    }
-    free(part);
-}
-
-static void serve(const char *file, const char *what, uint32_t n)
-{
-    char port[MPI_MAX_PORT_NAME];
-    MPI_Comm peer;
-    MPI_Open_port(MPI_INFO_NULL, port);
-    publish(file, port);
-    MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &peer);
-    if (strcmp(what, "tasks") == 0)
-        serve_tasks(peer, n);
-    else
-        serve_pings(peer, n);
-    MPI_Send(NULL, 0, MPI_BYTE, 0, TAG_END, peer);
-    MPI_Comm_disconnect(&peer);
-    MPI_Close_port(port);
 }
 
 /* ---- the other side -------------------------------------------------------------- */
@@ -169,39 +136,28 @@ static void answer(MPI_Comm peer)
     }
 }
 
-static void join(const char *file)
-{
-    char port[MPI_MAX_PORT_NAME] = "";
-    MPI_Comm peer;
-    FILE *f = NULL;
-    for (int i = 0; i < 1000 && !(f = fopen(file, "re")); i++)
-        trp_bench_sleep(10000000);
-    if (!f || !fgets(port, sizeof port, f)) {
-        fprintf(stderr, "pair: no port in %s\n", file);
-        exit(4);
-    }
-    fclose(f);
-    port[strcspn(port, "\n")] = '\0';
-    MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &peer);
-    answer(peer);
-    MPI_Comm_disconnect(&peer);
-}
-
 int main(int argc, char **argv)
 {
-    bool serves = argc == 5 && strcmp(argv[1], "serve") == 0 &&
-                  (strcmp(argv[3], "tasks") == 0 || strcmp(argv[3], "pings") == 0);
-    if (!serves && !(argc == 3 && strcmp(argv[1], "join") == 0)) {
-        fprintf(stderr, "usage: pair serve FILE tasks|pings N\n"
-                        "       pair join FILE\n");
+    int rank, size;
+    bool tasks = argc == 3 && strcmp(argv[1], "tasks") == 0;
+    if (!tasks && !(argc == 3 && strcmp(argv[1], "pings") == 0)) {
+        fprintf(stderr, "usage: mpirun -np 2 pair tasks|pings N\n");
         return 2;
     }
-    uint32_t n = serves ? trp_bench_number("N", argv[4], 100000000) : 0;
+    uint32_t n = trp_bench_number("N", argv[2], 100000000);
     MPI_Init(&argc, &argv);
-    if (serves)
-        serve(argv[2], argv[3], n);
-    else
-        join(argv[2]);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size != 2) {
+        fprintf(stderr, "pair: %d ranks in place of 2\n", size);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (rank == 1) {
+        answer(MPI_COMM_WORLD);
+    } else {
+        (tasks ? serve_tasks : serve_pings)(MPI_COMM_WORLD, n);
+        MPI_Send(NULL, 0, MPI_BYTE, 1, TAG_END, MPI_COMM_WORLD);
+    }
     MPI_Finalize();
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
  * No-op function tasks through driver and executor, as a program of a user's would have
- * them; started by `troupe run -- tasks WHAT…` with one executor. WHAT is
+ * them; started by `troupe run -- tasks WHAT…` with one executor, or as two ranks. WHAT is
  *
  *     flood N          one action of N tasks (per_second), and what the driver's
  *                      process took at its most (driver_kib)
