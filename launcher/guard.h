@@ -1,12 +1,12 @@
 /*
  * The guard: a small process between `troupe` and everything else of a run.
  *
- * It starts ompi-server and the driver's mpirun, each in a session of its own, and is
- * the subreaper of all that descends from them, executors and orphans included. So
- * "nothing of the run is left" can be made true exactly, whoever was killed before:
- * when the driver is gone, when `troupe` says so or is gone itself (its socket closes),
- * the guard ends what is left, removes the private folder and the memory groups, and
- * goes.
+ * It starts the driver, over MPI below an mpirun and after an ompi-server, in sessions of
+ * their own, and is the subreaper of all that descends from them, executors and orphans
+ * included. So "nothing of the run is left" can be made true exactly, whoever was killed
+ * before: when the driver is gone, when `troupe` says so or is gone itself (its socket
+ * closes), the guard ends what is left, removes the private folder and the memory groups,
+ * and goes.
  *
  * A guard that is killed itself is replaced by another one. What the first has started
  * descends from `troupe` from then on, which ends it when the run is over; the second

@@ -258,6 +258,7 @@ kill_guard() {
 }
 
 @test "guards killed, one after the other: the run goes on, with new executors, and nothing stays" {
+    export TROUPE_OPT_comm_transport=socket # one over MPI ends with its guard
     one 'tasks: 4, run: "touch $TROUPE_SCRATCH/f began.$TROUPE_TASK.$TROUPE_ATTEMPT; until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
     troupe run --local=2 --run-name r p.yaml >out 2>&1 &
     wait_until 20 [ -e began.0.0 -a -e began.1.0 ]
@@ -280,8 +281,9 @@ kill_guard() {
 }
 
 @test "the guard killed while the run comes up: it begins again, and once only" {
+    export TROUPE_OPT_comm_transport=socket # one over MPI ends with its guard
     local pause
-    one 'run: "echo once >>told; sleep 1"' # over sockets it may have come up by then
+    one 'run: "echo once >>told; sleep 1"' # it may have come up by then
     for pause in 0 0.02 0.05 0.1 0.2 0.3; do
         rm -rf told troupe-runs
         troupe run --run-name r p.yaml >out 2>&1 &
@@ -297,6 +299,7 @@ kill_guard() {
 
 # bereave WHO: a run of a guard that came later, when WHO is killed; sets mine.
 bereave() {
+    export TROUPE_OPT_comm_transport=socket # one over MPI ends with its guard
     one 'tasks: 2, run: "touch $TROUPE_SCRATCH/f begun; trap : TERM; (setsid sleep 60 &); sleep 60; sleep 60"'
     troupe run --run-name r p.yaml >out 2>&1 &
     local troupe=$! status=0
@@ -325,6 +328,7 @@ bereave() {
 }
 
 @test "the guard killed, and then troupe: the other guard goes with the driver" {
+    export TROUPE_OPT_comm_transport=socket # one over MPI ends with its guard
     one 'run: "touch begun; sleep 60"'
     troupe run --run-name r p.yaml >out 2>&1 &
     local driver
@@ -344,6 +348,7 @@ bereave() {
 }
 
 @test "guard and driver killed at once: executors still clean up" {
+    export TROUPE_OPT_comm_transport=socket # one over MPI ends with its guard
     mkdir scratch
     printf 'site: 1\nscratch: %s\n' "$PWD/scratch" >site.yaml
     one 'run: "touch $TROUPE_SCRATCH/f began; sleep 60"'
@@ -380,6 +385,7 @@ bereave() {
 }
 
 @test "all executors killed, and killed again while they connect" {
+    export TROUPE_OPT_comm_transport=socket # MPI may not let anybody in afterwards
     one 'tasks: 4, run: "until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until 20 ls troupe-runs/r/logs/s/0.0.out

@@ -15,7 +15,8 @@ flooded() {
         other="setpriv --reuid=nobody --regid=nogroup --clear-groups"
         $other true 2>/dev/null || other=
         (sleep 0.4; exec $other perl - 4 "$2") <"$3" >"$1.flood" 2>&1 &
-        timeout -s KILL "$4" troupe run --local=4 --run-name "$1" "${@:5}" >"$1.out" 2>&1
+        timeout -s KILL "$4" troupe run --local=4 --set comm.transport=socket \
+            --run-name "$1" "${@:5}" >"$1.out" 2>&1
         echo "$? after $SECONDS s" >"$1.status"
         kill $! 2>/dev/null
     ' - "$1" "$2" "$TROUPE_SOURCE/tests/mpi/flood.perl" "${patience:-50}" "${@:3}" 3>&-

@@ -48,6 +48,7 @@ all_of_b() {
 # Executors are there within a fraction of a second, not long enough for five to be hit:
 # so what node2 says is late.
 slow_start() {
+    export TROUPE_OPT_comm_transport=socket # MPI may not let anybody in afterwards
     run cluster slow node2 300
     [ "$status" != 69 ] || skip "${output#cluster: }"
     [ "$status" = 0 ]

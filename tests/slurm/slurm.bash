@@ -61,7 +61,7 @@ submit() {
         shift
     done
     shift
-    # Options of the whole suite (TROUPE_OPT_comm_transport=socket) hold in its jobs.
+    # Options of the whole suite (TROUPE_OPT_comm_transport=mpi) hold in its jobs.
     printf '#!/bin/bash\n%s\nexec %s\n' "$(export -p | grep TROUPE_OPT_)" "$*" >job.sh
     job=$(as "$user" head sbatch --parsable -o "$PWD/out" "${options[@]}" job.sh)
 }
