@@ -2,7 +2,8 @@
  * advance TIME [PID…]: moves the clock in the file TROUPE_CLOCK, which is made when it is
  * not there. How is said in clock.c. TIME is a number with ms, s, m or h. The processes PID
  * do not have this clock but are on the way between those that do. There is no limit on how
- * long it takes; every 5 s it says whom it waits for. --hold and --release in the place of
+ * long it takes; every 5 s it says whom it waits for, and at the end how many waits of all
+ * threads have ended in that time. --hold and --release in the place of
  * TIME hold the clock and let it go on.
  */
 #include <dirent.h>
@@ -24,7 +25,7 @@
 
 #define SECOND INT64_C(1000000000)
 #define MS INT64_C(1000000)
-#define GRAIN (20 * MS)
+#define GRAIN (100 * MS)
 #define TELL (5 * SECOND)
 
 enum { PROCESSES = 4096 };
@@ -109,8 +110,11 @@ static bool thread_is_still(int32_t pid, int32_t tid, uint64_t *sum)
     if (!look_at(pid, tid, &state, &ran) || strchr("ZX", state))
         return true;
     bool sleeps = s && s->state != TRP_CLOCK_AWAKE;
-    if (strchr("tT", state)) /* stopped: it does not look at any clock */
+    if (strchr("tT", state)) { /* it looks at the clock when it goes on */
+        if (sleeps && s->seen != page->moves)
+            syscall(SYS_tgkill, pid, tid, SIGURG);
         return true;
+    }
     *sum = *sum * 31 + (sleeps ? s->turns : ran);
     if (state == 'S' && !(sleeps && s->seen != page->moves))
         return true;
@@ -164,6 +168,26 @@ static void until_still(void)
     }
 }
 
+/* Nobody sleeps by an older time any more. */
+static void until_seen(void)
+{
+    for (bool all = false; !all;) {
+        all = true;
+        find_processes();
+        for (int i = 0; i < TRP_CLOCK_SLOTS; i++) {
+            const struct trp_clock_slot *s = &page->slots[i];
+            char state = 0;
+            uint64_t ran;
+            if (s->tid <= 0 || s->state == TRP_CLOCK_AWAKE || s->seen == page->moves)
+                continue;
+            if (syscall(SYS_tgkill, s->pid, s->tid, SIGURG) == 0 &&
+                look_at(s->pid, s->tid, &state, &ran) && !strchr("tTZX", state))
+                all = false;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = MS / 2}, NULL);
+    }
+}
+
 /* The earliest moment for which a thread sleeps. */
 static int64_t next_deadline(void)
 {
@@ -176,6 +200,7 @@ static int64_t next_deadline(void)
     return next;
 }
 
+/* A clock that goes on is not waited for: there may be much to do. */
 static void set(bool held, int64_t offset)
 {
     const struct trp_clock_setting *old = &page->settings[page->moves % 2];
@@ -188,7 +213,10 @@ static void set(bool held, int64_t offset)
     if (old->held && !held)
         s->offset += old->held_monotonic - monotonic;
     page->moves++;
-    until_still();
+    if (held)
+        until_still();
+    else
+        until_seen();
 }
 
 static const struct trp_clock_setting *setting(void)
@@ -196,16 +224,27 @@ static const struct trp_clock_setting *setting(void)
     return &page->settings[page->moves % 2];
 }
 
+/* How often threads have woken. */
+static uint64_t turns(void)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < TRP_CLOCK_SLOTS; i++)
+        sum += page->slots[i].turns;
+    return sum;
+}
+
 static void advance(int64_t ns)
 {
     bool held = setting()->held;
     set(true, setting()->offset);
+    uint64_t before = turns();
     for (int64_t end = setting()->offset + ns; setting()->offset < end;) {
         int64_t offset = setting()->offset, now = setting()->held_monotonic + offset;
         int64_t step = next_deadline() - now - page->crept;
         step = step < GRAIN ? GRAIN : step;
         set(true, end - offset < step ? end : offset + step);
     }
+    printf("%" PRIu64 " waits ended\n", turns() - before);
     if (!held)
         set(false, setting()->offset);
 }

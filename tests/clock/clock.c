@@ -9,9 +9,9 @@
  *
  * `advance 6s` (advance.c) holds the clock, moves it by exactly that, and lets it go on. It
  * goes from deadline to deadline: a step reaches the next moment for which a thread sleeps,
- * but is 20 ms at least, and the next step begins when all is still. Heartbeats, time limits
+ * but is 100 ms at least, and the next step begins when all is still. Heartbeats, time limits
  * and answers come in the order in which they would have come, however busy the machine is;
- * those that are due within 20 ms of each other come together. Between two calls the clock
+ * those that are due within 100 ms of each other come together. Between two calls the clock
  * runs as the real one does, unless `advance --hold` stops it: then it moves by `advance`
  * alone, until `advance --release`, and how long anything really takes plays no part. A held
  * clock creeps by a microsecond each time it is read, so that who spins for a while ends.

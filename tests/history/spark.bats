@@ -119,8 +119,8 @@ stages:
   - {name: s, tasks: 3, run: "[ $TROUPE_TASK = 0 ] || [ -e good ] || { touch begun; exec sleep 60; }"}
 Y
     troupe run --run-name died --local=2 p.yaml >out 2>&1 3>&- &
-    wait_until 30 test -e begun
-    wait_until 30 grep -q '"SparkListenerTaskEnd"' "$TROUPE_RUNS/died/events.jsonl"
+    wait_until test -e begun
+    wait_until grep -q '"SparkListenerTaskEnd"' "$TROUPE_RUNS/died/events.jsonl"
     kill -9 "$(pid_of driver died)"
     wait $! || true
     touch good
@@ -160,7 +160,7 @@ Y
 
 @test "map outputs that are lost while they are read" {
     troupe run --run-name lost --local=2 --set events.tasks=all -- "$programs/sums" lost >out 2>&1 3>&- &
-    wait_until 60 test -e counted
+    wait_until test -e counted
     find "$TROUPE_RUNS/lost/state/scratch" -type f -path "*shuffle*" -name "[0-9]*-[0-3]-*" -delete
     : >go
     wait $!
@@ -188,7 +188,7 @@ stages:
   - {name: never, after: [slow], run: ":"}
 Y
     troupe run --run-name cancelled --local=2 p.yaml >out 2>&1 3>&- &
-    wait_until 30 test -e begun
+    wait_until test -e begun
     run -0 troupe cancel --now cancelled
     local ended=0
     wait $! || ended=$?

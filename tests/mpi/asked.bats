@@ -14,8 +14,8 @@ stages:
   - {name: two, after: [one], profile: wide, run: "true"}
 Y
     troupe run --quiet --run-name r --local=2 --set=executor.memory=64m p.yaml &
-    wait_until 20 [ -e began ]
-    wait_until 20 grep -q TaskStart troupe-runs/r/events.jsonl # written once a second
+    wait_until [ -e began ]
+    wait_until grep -q TaskStart troupe-runs/r/events.jsonl # written once a second
 }
 
 # flat: $output in one line.
@@ -33,7 +33,7 @@ talk() {
 @test "a run is asked from elsewhere: stages, tasks, executors, and what is waited for" {
     long_run
     mkdir elsewhere
-    wait_until 10 eval '[ "$(troupe status --json r | json "\$d->{stages}[0]{running}")" = 2 ]'
+    wait_until eval '[ "$(troupe status --json r | json "\$d->{stages}[0]{running}")" = 2 ]'
     run -0 troupe status "$PWD/troupe-runs/r"
     flat
     [[ "$output" == "r: running on $(hostname), for "*" 0 of 4 tasks done, 2 running"* ]]
@@ -69,8 +69,8 @@ stages:
   - {name: gang, after: [quick], profile: rank, mpi: {ranks: 3}, run: "true"}
 Y
     troupe run --quiet --run-name r --local=3 --set=executor.memory=64m p.yaml &
-    wait_until 20 [ -e began ]
-    wait_until 10 eval 'troupe explain r wide | grep -q "1 asked for"'
+    wait_until [ -e began ]
+    wait_until eval 'troupe explain r wide | grep -q "1 asked for"'
     run -0 troupe explain r
     flat
     [[ "$output" == *"late: waiting, 1 task"*"why: waiting for stage one"* ]]
@@ -78,7 +78,7 @@ Y
     [[ "$output" == *"needs: executors of profile wide (3 cores, "*"of which a task takes 3 cores"* ]]
     [[ "$output" == *"has: 0 of them, 1 more, asked for "*" ago"* ]]
     [[ "$output" == *"there is: "*" of 3 cores, "*"are free on 1 host"* ]]
-    wait_until 10 eval 'troupe explain r gang | grep -q "gang: ready"'
+    wait_until eval 'troupe explain r gang | grep -q "gang: ready"'
     run -0 troupe explain r gang
     flat
     [[ "$output" == *"gang: ready, 1 task"*"waiting for room for 3 ranks of profile rank at once (3 cores, "* ]]
@@ -112,8 +112,8 @@ Y
     for limit in executors=1 cores=1; do
         rm -f began go
         troupe run --quiet --run-name "r-${limit%=1}" --local=3 --set "alloc.max_$limit" p.yaml &
-        wait_until 20 [ -e began ]
-        wait_until 10 eval 'troupe explain "r-${limit%=1}" two | tee out | grep -q "why: no executor of profile other: alloc.max_${limit%=1} (1) are in use"' ||
+        wait_until [ -e began ]
+        wait_until eval 'troupe explain "r-${limit%=1}" two | tee out | grep -q "why: no executor of profile other: alloc.max_${limit%=1} (1) are in use"' ||
             { cat out; return 1; }
         grep -q '^two: ready, 1 task' out
         touch go
@@ -144,8 +144,8 @@ stages:
   - {name: alignment-to-reference, after: [quality-control], tasks: 3, profile: alignment, run: "true"}
 Y
     troupe run --quiet --run-name atlas-2026-11-26-first-attempt --local=2 p.yaml &
-    wait_until 20 [ -e began ]
-    wait_until 10 eval 'troupe explain last train-classifier | grep -q needs:'
+    wait_until [ -e began ]
+    wait_until eval 'troupe explain last train-classifier | grep -q needs:'
     narrow troupe explain last
     narrow troupe explain last train-classifier
     narrow troupe report last
@@ -192,23 +192,23 @@ Y
 @test "clients that say nothing, too much, or take nothing hold up neither the run nor others" {
     long_run
     talk 'my @c = map { dial() } 1 .. 20; mkdir "silent"; sleep 60' &
-    wait_until 20 [ -d silent ]
+    wait_until [ -d silent ]
     talk 'my $s = dial(); $SIG{PIPE} = "IGNORE"; print $s "x" x 100000; print <$s>' >long.out
     grep -q '"error":"a request is JSON' long.out
     talk 'my $s = dial(); print $s "{\"ask\":\"everything\"}\n"; print <$s>' >unknown.out
     grep -q '"error":"nothing is known of' unknown.out
     talk 'my @c = map { dial() } 1 .. 10; print $_ "{\"ask\":\"status\"}\n" for @c; $_->flush for @c; mkdir "deaf"; sleep 60' &
-    wait_until 20 [ -d deaf ]
+    wait_until [ -d deaf ]
     # Several at once; an answer is never held up by those.
     for i in 1 2 3 4 5 6 7 8; do
         (timeout 10 troupe status --json r >"$i.json"; echo $? >"$i.status") &
     done
-    wait_until 15 eval '[ "$(cat [1-8].status | wc -l)" = 8 ]'
+    wait_until eval '[ "$(cat [1-8].status | wc -l)" = 8 ]'
     [ "$(cat [1-8].status | sort -u)" = 0 ]
     [ "$(for i in 1 2 3 4 5 6 7 8; do json '$d->{from}' <$i.json; done | sort -u)" = driver ]
     kill $(ours_like "perl -MIO::Socket")
     touch go
-    wait_until 20 grep -q succeeded troupe-runs/r/state/run.json
+    wait_until grep -q succeeded troupe-runs/r/state/run.json
 }
 
 @test "of many stages alike ones are told together, one alone by its own name" {
@@ -242,7 +242,7 @@ Y
     run -0 troupe plan --all p.yaml
     [ "${#lines[@]}" -gt 1700 ]
     troupe run --run-name r --local=2 --set=executor.memory=64m p.yaml >out 2>err &
-    wait_until 40 grep -q ' 2 running, 2 executors; stage 0/1701; project-\*$' err
+    wait_until grep -q ' 2 running, 2 executors; stage 0/1701; project-\*$' err
     run -0 troupe status
     echo "$output"
     [[ "$output" == *"project-* ×2"*"running"*"project-* ×1698"*"ready"*"concat"*"waiting"* ]]
@@ -267,7 +267,7 @@ stages:
   - {name: many, tasks: 10000, run: "true"}
 Y
     troupe run --quiet --run-name r p.yaml &
-    wait_until 20 grep -q SparkListenerTaskEnd troupe-runs/r/events.jsonl
+    wait_until grep -q SparkListenerTaskEnd troupe-runs/r/events.jsonl
     for _ in 1 2 3 4 5 6 7 8 9 10; do
         began=$(date +%s%N)
         troupe status --json r >d.json
@@ -282,7 +282,7 @@ Y
 @test "a run that died, one on a host that is gone, and one without its socket are told from the log" {
     long_run
     kill -9 "$(pid_of driver r)"
-    wait_until 20 eval '! grep -q \"running\" troupe-runs/r/state/run.json'
+    wait_until eval '! grep -q \"running\" troupe-runs/r/state/run.json'
     run -0 troupe status r
     [[ "$output" == "r: failed"*"one"*"unfinished"* ]]
     sed -i 's/"status":"[a-z]*"/"status":"running"/' troupe-runs/r/state/run.json
@@ -343,7 +343,7 @@ srun_is() {
     setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME="$d" sh -c "
         cd $d && echo '{troupe: 1, stages: [{name: s, run: \"touch $d/began; until [ -e $d/go ]; do sleep 0.1; done\"}]}' >p.yaml
         exec troupe run --quiet --run-name r p.yaml" &
-    wait_until 20 [ -e "$d/began" ]
+    wait_until [ -e "$d/began" ]
     cd "$d"
     run ! troupe status r
     [[ "$output" == *"belongs to nobody"* ]]

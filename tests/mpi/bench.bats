@@ -5,9 +5,9 @@ load drill.bash
 @test "rows are printed as soon as they are measured, also those of a benchmark that is cut short" {
     "$TROUPE_SOURCE/bench/run" --runs=2 stages exec >rows 2>said 3>&- &
     local bench=$!
-    wait_until 180 grep -q '^stages ' rows
+    wait_until grep -q '^stages ' rows
     run ! grep -q '^exec ' rows
-    wait_until 180 grep -q 'exec, run 2 of 2' said
+    wait_until grep -q 'exec, run 2 of 2' said
     kill -TERM $bench
     local status=0
     wait $bench || status=$?

@@ -94,7 +94,7 @@ meanwhile() {
     troupe run --run-name r --local=2 --set events.tasks=all -- "$programs/cached" "$1" "$2" calls wait \
         >summary 2>err &
     pid=$!
-    wait_until 30 grep -q 'round 1' summary
+    wait_until grep -q 'round 1' summary
 }
 # goes_on MODE: lets it go; it succeeds.
 goes_on() {

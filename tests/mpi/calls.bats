@@ -52,9 +52,9 @@ waiting='run: "until [ -e go ]; do sleep 0.05; done"'
 @test "cancel says what it waits for, and how not to" {
     printf 'troupe: 1\nstages: [{name: a, run: "until [ -e go ]; do sleep 0.1; done"}]\n' >p.yaml
     troupe run --run-name r p.yaml >/dev/null 2>&1 3>&- &
-    wait_until 20 grep -q TaskStart troupe-runs/r/events.jsonl
+    wait_until grep -q TaskStart troupe-runs/r/events.jsonl
     troupe cancel r >out 2>err 3>&- &
-    wait_until 20 grep -qx 'troupe: cancel: running tasks of r may finish, for as long as its run.grace; with --now they are killed' err
+    wait_until grep -qx 'troupe: cancel: running tasks of r may finish, for as long as its run.grace; with --now they are killed' err
     touch go
     wait $!
     [ "$(cat out)" = "r ended" ]
@@ -63,7 +63,7 @@ waiting='run: "until [ -e go ]; do sleep 0.05; done"'
 @test "a run that still goes on cannot be resumed; cancel --now kills its tasks" {
     one "$waiting"
     troupe run --set run.grace=30s --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     run -2 troupe run --resume r
     [ "$output" = "troupe: run troupe-runs/r is still running" ]
     run -2 troupe plan --resume r
@@ -218,7 +218,7 @@ S
     as nobody touch go
     swap_at waits &
     as nobody sh -c 'rm go; troupe run --local=1 --run-name r p.yaml >out 2>&1' &
-    wait_until 20 test -e swapped
+    wait_until test -e swapped
     as nobody touch go
     wait $!
     [ "$(cat away/r/logs/s/0.0.out)" = nobody ]

@@ -9,7 +9,7 @@ commits() {
         --set executor.heartbeatInterval=1s --set events.tasks=all -- \
         "$programs/commits" "$1" out >answer 2>err &
     pid=$!
-    wait_until 20 test -s hold.here
+    wait_until test -s hold.here
 }
 
 # Ends of attempts of a task that have such a reason.
@@ -32,7 +32,7 @@ stopped_at_its_commit() {
     local executor from to
     read -r executor from to <hold.here
     kill -STOP "$executor"
-    wait_until 30 test -e out/part-00000
+    wait_until test -e out/part-00000
     run -2 perl -e 'rename $ARGV[0], $ARGV[1] or exit $!' "$from" "$to" # ENOENT
     touch hold.end
     wait "$pid" || { cat err; return 1; }
@@ -64,7 +64,7 @@ draws() {
     troupe run --run-name r --local=1 --set executor.cores=1 --set events.tasks=all -- \
         "$programs/draws" "$1" out hold "${@:2}" >answer 2>err &
     pid=$!
-    wait_until 20 test -e hold.here || { cat err; return 1; }
+    wait_until test -e hold.here || { cat err; return 1; }
     rm troupe-runs/r/state/scratch/shuffle/[0-9]*-2-*
     touch hold.go
     wait "$pid" || { cat err; return 1; }

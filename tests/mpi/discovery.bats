@@ -82,12 +82,12 @@ Y
     printf '#!/bin/sh\ntouch %q\nsleep 1000 &\nwait\n' "$PWD/begun" >find
     chmod +x find
     troupe run --local=1 --set run.grace=0 p.yaml >out 2>&1 3>&- &
-    wait_until 30 test -e begun
+    wait_until test -e begun
     kill -TERM $!
     local status=0
     wait $! || status=$?
     [ $status = 130 ]
-    nothing_left 10
+    nothing_left
 }
 
 # bats test_tags=mpi

@@ -4,6 +4,8 @@
 bats_require_minimum_version 1.5.0
 # shellcheck source=SCRIPTDIR/../lib/clock.bash
 . "${BASH_SOURCE[0]%/*}/../lib/clock.bash"
+# shellcheck source=SCRIPTDIR/../lib/wait.bash
+. "${BASH_SOURCE[0]%/*}/../lib/wait.bash"
 
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
@@ -43,18 +45,16 @@ is_ours() {
         [[ "$(readlink "/proc/$1/cwd")/" == "$BATS_TEST_TMPDIR"/* ]]
 }
 
-# nothing_left SECONDS: waits so long for all of ours to be gone.
+# nothing_left: waits for all of ours to be gone.
 nothing_left() {
-    local until=$((SECONDS + $1)) left
-    while left=$(ours) && [ -n "$left" ]; do
-        if [ $SECONDS -ge $until ]; then
-            echo "left behind:"
-            ps -o pid,ppid,stat,args -p "$(echo $left | tr ' ' ,)"
-            return 1
-        fi
-        sleep 0.1
-    done
+    local left
+    wait_until none_of_ours && return
+    left=$(ours)
+    echo "left behind:"
+    ps -o pid,ppid,stat,args -p "$(echo $left | tr ' ' ,)"
+    return 1
 }
+none_of_ours() { [ -z "$(ours)" ]; }
 
 # others_folder: makes one that an ordinary user may enter, $d, until the test is over.
 others_folder() {
@@ -69,26 +69,20 @@ private_folder() {
     done 2>/dev/null | grep -o -m 1 '^/tmp/troupe-[A-Za-z0-9]*'
 }
 
+# After a point that failed, what still runs is killed at once.
 teardown() {
     local status=0
-    [ -z "${TROUPE_CLOCK:-}" ] || release_clock
     [ -z "${d:-}" ] || rm -rf "$d"
-    nothing_left 5 || status=1
-    for _ in 1 2 3 4 5; do # what is killed first may be replaced by what is killed last
-        nothing_left 1 && break
+    if [ -n "${BATS_TEST_COMPLETED:-}" ]; then
+        [ -z "${TROUPE_CLOCK:-}" ] || release_clock
+        nothing_left || status=1
+    fi
+    for _ in {1..50}; do # what is killed first may be replaced by what is killed last
+        none_of_ours && break
         kill -9 $(ours) 2>/dev/null || true
+        sleep 0.1
     done
     return $status
-}
-
-# wait_until SECONDS COMMAND…: until the command succeeds.
-wait_until() {
-    local until=$((SECONDS + $1))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        [ $SECONDS -lt $until ] || { echo "never: $*"; return 1; }
-        sleep 0.05
-    done
 }
 
 # ours_like REGEX: those of ours with such a command line.

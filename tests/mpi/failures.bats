@@ -135,7 +135,7 @@ without_groups() { [ -z "$(groups_of "$1")" ]; }
     mkdir -p -m 700 /tmp/troupe-drill1 # somebody's own, by chance of such a name
     touch -d '1 hour ago' /tmp/troupe-drill1
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls begun
+    wait_until ls begun
     local mine all holder
     mine=$(private_folder)
     [ -d "$mine" ]
@@ -147,7 +147,7 @@ without_groups() { [ -z "$(groups_of "$1")" ]; }
     all=$(sort -rn <<<"$all")
     kill -STOP $all # or one sweeps what another leaves
     kill -9 $all
-    nothing_left 10
+    nothing_left
     [ -d "$mine" ]
     ls -d troupe-runs/r/state/scratch/troupe-*
     echo "memory groups: $(groups_of "$mine")"
@@ -155,7 +155,7 @@ without_groups() { [ -z "$(groups_of "$1")" ]; }
     sleep 6 # younger ones may be about to be locked
     one 'run: "true"'
     run -0 troupe run --resume r --force s p.yaml
-    wait_until 10 test ! -e "$mine"
+    wait_until test ! -e "$mine"
     without_groups "$mine"
     [ ! -e troupe-runs/r/state/scratch ]
     rmdir /tmp/troupe-drill1
@@ -166,14 +166,14 @@ without_groups() { [ -z "$(groups_of "$1")" ]; }
     mkdir -m 700 disk disk/troupe-backup
     printf "site: 1\nscratch: %s\n" "$PWD/disk" >site.yaml
     troupe run --run-name r --site site.yaml p.yaml >out 2>&1 &
-    wait_until 20 ls begun.0
+    wait_until ls begun.0
     local left spawner
     left=$(echo disk/troupe-??????/0)
     [ -e "$left/f" ]
     spawner=$(pid_of "spawner 0" r)
     kill -STOP "$(pid_of "executor 0" r)" $spawner # or one removes what the other leaves
     kill -9 $spawner "$(pid_of "executor 0" r)"
-    wait_until 20 ls begun.1
+    wait_until ls begun.1
     wait $!
     [ "$(ls -A disk)" = troupe-backup ]
 }
@@ -183,13 +183,13 @@ without_groups() { [ -z "$(groups_of "$1")" ]; }
     mkdir disk
     printf "site: 1\nscratch: %s\n" "$PWD/disk" >site.yaml
     troupe run --run-name r --site site.yaml p.yaml >out 2>&1 &
-    wait_until 20 ls begun
+    wait_until ls begun
     local all
     all=$(ours)
     all=$(sort -rn <<<"$all")
     kill -STOP $all
     kill -9 $all
-    nothing_left 10
+    nothing_left
     ls disk/troupe-*/0/f
     touch go
     run -0 troupe run --run-name next --site site.yaml p.yaml
@@ -213,10 +213,10 @@ Y
 @test "the spawner of gangs killed: the run ends, says so, and leaves no rank" {
     one 'mpi: {ranks: 2}, run: "touch rank.$TROUPE_RANK; setsid sleep 98.8 & sleep 98.8"'
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls rank.1
+    wait_until ls rank.1
     kill -9 "$(sed -n 's/^\([0-9]*\) spawner of gangs$/\1/p' troupe-runs/r/state/pids)"
     local status=0
-    ends_within 10 $! || status=$?
+    await $! || status=$?
     [ $status = 4 ]
     [ -z "$(pgrep -f '^sleep 98.8')" ]
     grep -q "the spawner of gangs was killed by SIGKILL (9)" out
@@ -230,11 +230,11 @@ stages:
   - {name: g, after: [s], mpi: {ranks: 2}, run: "true"}
 Y
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls begun
+    wait_until ls begun
     kill -9 "$(sed -n 's/^\([0-9]*\) spawner of gangs$/\1/p' troupe-runs/r/state/pids)"
     touch go
     local status=0
-    ends_within 20 $! || status=$?
+    await $! || status=$?
     [ $status = 4 ]
     grep -q "stage g: the spawner of gangs was killed by SIGKILL (9)" out
 }
@@ -261,7 +261,7 @@ kill_guard() {
     export TROUPE_OPT_comm_transport=socket # one over MPI ends with its guard
     one 'tasks: 4, run: "touch $TROUPE_SCRATCH/f began.$TROUPE_TASK.$TROUPE_ATTEMPT; until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
     troupe run --local=2 --run-name r p.yaml >out 2>&1 &
-    wait_until 20 [ -e began.0.0 -a -e began.1.0 ]
+    wait_until [ -e began.0.0 -a -e began.1.0 ]
     local mine
     mine=$(private_folder)
     [ -d "$mine" ]
@@ -269,12 +269,12 @@ kill_guard() {
     [ -d "$mine" ]
     ls -d troupe-runs/r/state/scratch/troupe-*
     kill -9 "$(pid_of "executor 0" r)"
-    wait_until 20 grep -q "lost its executor" out
+    wait_until grep -q "lost its executor" out
     kill_guard r
-    wait_until 20 [ -e began.0.1 -o -e began.1.1 ]
+    wait_until [ -e began.0.1 -o -e began.1.1 ]
     touch go
     wait $!
-    nothing_left 1
+    nothing_left
     [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 4 ]
     [ ! -e troupe-runs/r/state/scratch ]
     [ ! -e "$mine" ]
@@ -287,11 +287,11 @@ kill_guard() {
     for pause in 0 0.02 0.05 0.1 0.2 0.3; do
         rm -rf told troupe-runs
         troupe run --run-name r p.yaml >out 2>&1 &
-        wait_until 20 grep -q ' guard$' troupe-runs/r/state/pids
+        wait_until grep -q ' guard$' troupe-runs/r/state/pids
         sleep $pause
         kill_guard r
         wait $!
-        nothing_left 1
+        nothing_left
         [ "$(cat told)" = once ]
         [ -z "$(ls troupe-runs/r/state/scratch 2>/dev/null)" ]
     done
@@ -303,7 +303,7 @@ bereave() {
     one 'tasks: 2, run: "touch $TROUPE_SCRATCH/f begun; trap : TERM; (setsid sleep 60 &); sleep 60; sleep 60"'
     troupe run --run-name r p.yaml >out 2>&1 &
     local troupe=$! status=0
-    wait_until 20 ls begun
+    wait_until ls begun
     mine=$(private_folder)
     [ -d "$mine" ]
     kill_guard r
@@ -316,13 +316,13 @@ bereave() {
         ;;
     driver) kill -9 $(ours_like '^troupe: driver') ;;
     esac
-    ends_within 20 $troupe || status=$?
+    await $troupe || status=$?
     echo "$status" >status
 }
 
 @test "the guard killed, and then troupe: the other guard ends the run and leaves nothing" {
     bereave troupe
-    nothing_left 40
+    nothing_left
     [ ! -e troupe-runs/r/state/scratch ]
     [ ! -e "$mine" ]
 }
@@ -332,17 +332,17 @@ bereave() {
     one 'run: "touch begun; sleep 60"'
     troupe run --run-name r p.yaml >out 2>&1 &
     local driver
-    wait_until 20 [ -e begun ]
+    wait_until [ -e begun ]
     driver=$(pid_of driver r)
     kill_guard r
     kill -9 $!
-    wait_until 10 eval '! kill -0 $driver'
-    nothing_left 2
+    wait_until eval '! kill -0 $driver'
+    nothing_left
 }
 
 @test "the guard killed, and then troupe while the driver is stopped: all the same" {
     bereave stopped
-    nothing_left 40
+    nothing_left
     [ ! -e troupe-runs/r/state/scratch ]
     [ ! -e "$mine" ]
 }
@@ -353,7 +353,7 @@ bereave() {
     printf 'site: 1\nscratch: %s\n' "$PWD/scratch" >site.yaml
     one 'run: "touch $TROUPE_SCRATCH/f began; sleep 60"'
     troupe run --site site.yaml --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls began
+    wait_until ls began
     ls scratch/*
     kill -9 "$(guard_of r)" "$(pid_of driver r)"
     local status=0
@@ -365,7 +365,7 @@ bereave() {
 
 @test "the guard killed, and then the driver: the run ends with 4 and leaves nothing" {
     bereave driver
-    nothing_left 1
+    nothing_left
     [ "$(cat status)" = 4 ]
     grep -q "the driver died (killed by SIGKILL (9))" out
     [ ! -e troupe-runs/r/state/scratch ]
@@ -375,10 +375,10 @@ bereave() {
 @test "an executor killed in mid-stage: its tasks run elsewhere and the result is right" {
     one 'tasks: 8, run: "until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 pid_of "executor 0" r
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until pid_of "executor 0" r
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     kill -9 "$(pid_of "executor 0" r)"
-    wait_until 20 grep -q "lost its executor" out
+    wait_until grep -q "lost its executor" out
     touch go
     wait $!
     [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 8 ]
@@ -388,9 +388,9 @@ bereave() {
     export TROUPE_OPT_comm_transport=socket # MPI may not let anybody in afterwards
     one 'tasks: 4, run: "until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     kill -9 $(pid_of 'executor [0-9]*' r)
-    wait_until 20 pid_of "executor 2" r
+    wait_until pid_of "executor 2" r
     kill -9 $(pid_of 'executor [23]' r)
     touch go
     wait $!
@@ -430,9 +430,9 @@ stages:
       touch begun; wait
 Y
     user_run r
-    wait_until 20 ls "$d/begun"
+    wait_until ls "$d/begun"
     kill -9 "$(spawner_of 0 "$d/troupe-runs/r")"
-    ends_within 20 $run
+    await $run
     [ "$(cat "$d/beside")" = 0 ]
     [ -z "$(ls "$d/troupe-runs/r/state/scratch" 2>/dev/null)" ]
     grep -q "task 0, attempt 0: lost its executor: its spawner died; it is run again" "$d/out"
@@ -450,20 +450,20 @@ stages:
       sleep 98.75 & setsid sh -c "sleep 98.76; :" & touch begun; wait
 Y
     user_run r
-    wait_until 20 ls "$d/begun"
+    wait_until ls "$d/begun"
     pids=$(sed -n 's/^\([0-9]*\) \(spawner\|executor\) 0$/\1/p' "$d/troupe-runs/r/state/pids")
     kill -STOP $pids # so that neither cleans up behind the other
     kill -9 $pids
-    ends_within 20 $run
+    await $run
     [ "$(cat "$d/beside")" = 0 ]
 }
 
 @test "a stopped spawner is found within seconds, and its tasks run again" {
     one 'run: "[ $TROUPE_ATTEMPT = 0 ] || exit 0; setsid sleep 98.74 & sleep 98.74", timeout: 60'
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     kill -STOP "$(spawner_of 0 troupe-runs/r)"
-    ends_within 8 $!
+    await $!
     [ -z "$(pgrep -f "^sleep 98.74")" ]
     grep -q "lost its executor: its spawner hung; it is run again" out
     grep -q '"Removed Reason":"its spawner was stopped, or hung"' troupe-runs/r/events.jsonl
@@ -473,11 +473,11 @@ Y
     one 'tasks: 2, run: "[ $TROUPE_TASK = 1 ] || sleep 1", retries: {max_failures: 3}'
     sed -i 's/stages:/stages:\n  - {name: first, run: "until [ -e go ]; do sleep 0.1; done"}/; s/name: s,/name: s, after: [first],/' p.yaml
     troupe run --local=2 --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/first/0.0.out
+    wait_until ls troupe-runs/r/logs/first/0.0.out
     mkdir -p troupe-runs/r/logs/s
     mkfifo troupe-runs/r/logs/s/1.0.out
     touch go
-    ends_within 25 $!
+    await $!
     grep -q "lost its executor: its spawner hung; it is run again" out
 }
 
@@ -490,7 +490,7 @@ stages:
   - {name: b, after: [a], tasks: 2, run: "echo ok"}
 Y
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/a/1.0.out
+    wait_until ls troupe-runs/r/logs/a/1.0.out
     sleep 0.5
     ran=$(grep -l . troupe-runs/r/events.jsonl >/dev/null; grep '"Index":0,' troupe-runs/r/events.jsonl | sed -n 's/.*"Executor ID":"\([0-9]*\)".*/\1/p' | head -1)
     kill -9 "$(pid_of "executor $ran" r)"
@@ -507,13 +507,13 @@ Y
     troupe run --run-name c -- "$TROUPE_BUILD/examples/first" >out 2> >(:) &
     wait $!
     [ -s out ]
-    nothing_left 1
+    nothing_left
 }
 
 @test "the driver killed: everything is gone within 5 s and the log is readable" {
     one 'tasks: 4, run: "setsid sleep 100 & sleep 100"'
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     for title in driver "executor 0"; do
         ours | grep -qx "$(pid_of "$title" r)"
     done
@@ -529,9 +529,9 @@ Y
 @test "troupe itself killed: the run ends and leaves nothing" {
     one 'tasks: 4, run: "sleep 100"'
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     kill -9 $!
-    nothing_left 10
+    nothing_left
     run -0 troupe ls
     [[ "$output" == *died* || "$output" == *cancelled* ]]
 }
@@ -540,7 +540,7 @@ Y
     local driver
     one 'run: "touch began; until [ -e go ]; do sleep 0.05; done; echo done"'
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 [ -e began ]
+    wait_until [ -e began ]
     driver=$(pid_of driver r)
     kill -STOP "$driver"
     kill -STOP "$(guard_of r)" $! # or one acts on the end of the other
@@ -552,7 +552,7 @@ Y
     [ "$output" = "troupe: cancel: run r ends already: its troupe is gone, and its driver follows" ]
     kill -CONT "$driver"
     touch go
-    wait_until 60 troupe run --resume r
+    wait_until troupe run --resume r
     [ "$(events r | grep -c '"Event":"SparkListenerApplicationEnd"')" = 2 ]
 }
 
@@ -566,7 +566,7 @@ full_disk() {
     timeout 60 troupe run --run-name r p.yaml >../out 2>&1 || status=$?
     cp troupe-runs/r/events.jsonl ../events || true
     cd ..
-    wait_until 5 umount small
+    wait_until umount small
     cat out
     [ $status = 4 ]
     grep -q '^troupe: cannot write .*: No space left on device' out
@@ -601,7 +601,7 @@ full_disk() {
         [ -e "troupe-runs/r$pages/logs/s/0.0.out" ]
     done
     cd ..
-    wait_until 5 umount small
+    wait_until umount small
 }
 
 @test "a run folder that cannot be made is exit 4 before anything starts" {

@@ -51,7 +51,7 @@ Y
         wait
     done
     for run in held{0,60}-{1..10}; do well_ended $run; done
-    nothing_left 10
+    nothing_left
     [ -z "$(ls -A "$d")" ] || { find "$d"; false; }
 }
 
@@ -73,6 +73,6 @@ Y
         [ "$(events $run | grep -o '"Remote Bytes Read":[1-9]' | wc -l)" -ge 10 ]
         run ! grep '"Local Bytes Read":[1-9]' troupe-runs/$run/events.jsonl
     done
-    nothing_left 10
+    nothing_left
     [ -z "$(ls -A "$d")" ] || { find "$d"; false; }
 }

@@ -106,7 +106,7 @@ limited() {
     du -sk troupe-runs/r
     left=$(du -sk . | cut -f1)
     cd ..
-    wait_until 5 umount small
+    wait_until umount small
     [[ $status = 1 || $status = 4 ]]
     grep -q 'No space left on device' out
     [ "$left" -lt 2000 ]
@@ -122,7 +122,7 @@ limited() {
     cat ../out
     events r | grep -o '"Text":"executor [0-9]* on .*: the disk takes no more kept partitions: No space left on device;' | head -1 >../told
     cd ..
-    wait_until 5 umount small
+    wait_until umount small
     [ $status = 0 ]
     grep -qx "600000 records, 600000 in order" out
     [ -s told ]

@@ -43,10 +43,10 @@ has_started() { [ "$(wc -l <started)" -ge "$1" ]; }
     : >started
     troupe run --run-name r --local=4 --set scheduler.mode=FAIR \
         --set scheduler.allocation.file=pools.yaml -- "$programs/jobs" shares one two >out 2>&1 3>&- &
-    wait_until 60 has_started 4 || { cat out; false; }
+    wait_until has_started 4 || { cat out; false; }
     for n in $(seq 20); do
         touch "called.$n"
-        wait_until 60 has_started $((4 + n))
+        wait_until has_started $((4 + n))
     done
     running=$(tail -n +21 started | head -4 | sort | uniq -c | xargs)
     begun=$(tail -n +9 started | head -16 | sort | uniq -c | xargs)

@@ -177,7 +177,7 @@ Y
     sed -i 's/outputs: \[never\]/&, run: x/' p.yaml
     troupe run --local=2 --run-name r p.yaml >out.txt 2>err.txt 3>&- &
     local pid=$!
-    wait_until 20 grep -q a ran
+    wait_until grep -q a ran
     sleep 1
     [ "$(sort ran | tr '\n' ' ')" = "a a " ]
     run -0 troupe status --json r
@@ -211,7 +211,7 @@ stages:
 Y
     troupe run --local=2 --run-name r p.yaml >out.txt 2>err.txt 3>&- &
     local pid=$!
-    wait_until 20 test -e ran.1
+    wait_until test -e ran.1
     sleep 0.5
     mkdir g && touch g/0
     wait $pid
@@ -283,7 +283,7 @@ Y
     mkfifo "$done" # what is read from it comes late
     troupe run --keep-going --resume r >out 2>&1 &
     pid=$!
-    wait_until 90 grep -qx 'troupe: the driver still looks at what earlier starts of the run have done; Ctrl-C twice, or `troupe cancel --now`, ends it' out
+    wait_until grep -qx 'troupe: the driver still looks at what earlier starts of the run have done; Ctrl-C twice, or `troupe cancel --now`, ends it' out
     exec 9>"$done"
     cp was now
     mv now "$done"

@@ -12,7 +12,7 @@ stages:
   - {name: one, after: [quick], tasks: 3, run: "touch began; until [ -e go ]; do sleep 0.1; done"}
 Y
     troupe run --run-name r --local=2 --set=executor.memory=64m "$@" p.yaml >out 2>err &
-    wait_until 60 [ -e began ]
+    wait_until [ -e began ]
 }
 
 # http REQUEST: sends it as it is (with \r\n for ends of lines), prints what comes.
@@ -32,7 +32,7 @@ teardown() {
     local status=0
     touch go
     [ -z "${d:-}" ] || rm -rf "$d"
-    nothing_left 60 || status=1
+    nothing_left || status=1
     [ $status = 0 ] || kill -9 $(ours) 2>/dev/null
     return $status
 }
@@ -41,7 +41,7 @@ teardown() {
     umask 077
     mkdir -m 755 prom
     long_run --set metrics.file=prom
-    wait_until 60 grep -q '^troupe_stage_tasks{run="r",stage="one",id="1",profile="default",state="running"} 2$' prom/troupe-r.prom
+    wait_until grep -q '^troupe_stage_tasks{run="r",stage="one",id="1",profile="default",state="running"} 2$' prom/troupe-r.prom
     [ "$(stat -c %a prom/troupe-r.prom)" = 644 ]
     grep -q '^troupe_executors{run="r",profile="default",state="up"} 2$' prom/troupe-r.prom
     touch go
@@ -77,13 +77,13 @@ teardown() {
         $_ && print $_ "x" x 3000 for @c[0 .. 10];
         $_ && $_->flush for @c;
         mkdir "silent"; sleep 60' &
-    wait_until 60 [ -d silent ]
+    wait_until [ -d silent ]
     for _ in 1 2 3; do
         [[ "$(http "GET /metrics HTTP/1.1\r\nAuthorization: Bearer $token\r\n\r\n")" == "HTTP/1.1 200 "* ]]
     done
     kill $!
     touch go
-    wait_until 60 grep -q succeeded troupe-runs/r/state/run.json
+    wait_until grep -q succeeded troupe-runs/r/state/run.json
     [ ! -e troupe-runs/r/state/metrics ]
 }
 
@@ -97,7 +97,7 @@ teardown() {
     grep -q 'metrics.listen: unix:sock: Address already in use; the run goes on without' troupe-runs/b/events.jsonl
     [[ "$(http "GET /metrics HTTP/1.1\r\n\r\n")" == "HTTP/1.1 200 "*"troupe_run_info"* ]]
     touch go
-    wait_until 60 grep -q succeeded troupe-runs/r/state/run.json
+    wait_until grep -q succeeded troupe-runs/r/state/run.json
     [ ! -e sock ]
 }
 
@@ -133,7 +133,7 @@ free_port() { perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 
 @test "promtool finds nothing wrong, and Prometheus answers each query of the dashboard" {
     prometheus_here
     long_run --set metrics.listen=127.0.0.1:0 --set metrics.file=m.prom
-    wait_until 60 [ -s m.prom ]
+    wait_until [ -s m.prom ]
     run "$promtool" check metrics <m.prom
     echo "$output"
     [ "$status" = 0 ]

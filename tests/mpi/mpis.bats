@@ -111,12 +111,12 @@ Y
     meets mpich
     echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, argv: [./mpich-meets, wait, go]}]}' >p.yaml
     troupe run --local=2 --run-name r p.yaml >out 2>&1 &
-    wait_until 20 grep -q "rank 1 of 2" troupe-runs/r/logs/g/0.0.1.out
+    wait_until grep -q "rank 1 of 2" troupe-runs/r/logs/g/0.0.1.out
     local first
     first=$(ours_like '^[^ ]*mpich-meets')
     [ "$(wc -w <<<"$first")" = 2 ]
     kill -9 "$(pgrep -f "^mpiexec.hydra .*$PWD/")"
-    wait_until 10 grep -q "rank 1 of 2" troupe-runs/r/logs/g/0.1.1.out
+    wait_until grep -q "rank 1 of 2" troupe-runs/r/logs/g/0.1.1.out
     run ! kill -0 $first
     touch go
     wait $!

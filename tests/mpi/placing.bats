@@ -72,7 +72,7 @@ Y
     echo '{troupe: 1, stages: [{name: s, tasks: 4, run: "until [ -e go ]; do sleep 0.05; done"}]}' >p.yaml
     troupe run --local=4 --set alloc.grow=ramp --set dynamicAllocation.schedulerBacklogTimeout=300 \
         --run-name r p.yaml >out 2>&1 &
-    wait_until 40 ls troupe-runs/r/logs/s/3.0.out
+    wait_until ls troupe-runs/r/logs/s/3.0.out
     touch go
     wait $!
     fields r ExecutorAdded "Executor Info" "Request Time" | sort -n | uniq -c | tee asked

@@ -33,10 +33,10 @@ has_started() { [ "$(wc -l <started)" -ge "$1" ]; }
 
 # Calls the first 20 tickets one by one; what runs then is what was started after them.
 call_twenty() {
-    wait_until 60 has_started 4
+    wait_until has_started 4
     for n in $(seq 20); do
         touch "called.$n"
-        wait_until 60 has_started $((4 + n))
+        wait_until has_started $((4 + n))
     done
     running=$(tail -n +21 started | head -4 | sort | uniq -c | xargs)
     begun=$(tail -n +9 started | head -16 | sort | uniq -c | xargs)

@@ -179,7 +179,7 @@ gpus() {
 @test "a program that ends without trp_finalize has its status, and leaves nothing" {
     run -7 troupe run --quiet --run-name r -- "$programs/leaves" 7
     [ "$output" = "count 1000" ]
-    nothing_left 5
+    nothing_left
     run -7 static -n 2 "$programs/leaves" 7
     [[ "$output" == *"count 1000"* ]]
 }
@@ -194,7 +194,7 @@ gpus() {
 
 @test "a function that asks whether it was given up is told so" {
     troupe run --quiet --local=2 --set run.grace=0 --run-name r -- "$programs/sleepy" 2 100000 >out 2>&1 &
-    wait_until 20 ls begun.0 begun.1
+    wait_until ls begun.0 begun.1
     kill -INT $!
     status=0
     wait $! || status=$?

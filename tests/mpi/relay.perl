@@ -8,7 +8,8 @@
 # line each, holds for it, too. FOLDER/ID, the executor's number, has the relay's order:
 #
 #   pass            what comes from one side goes to the other; so it begins
-#   hold SIDE       nothing is taken from the other side, nothing goes to that one
+#   hold SIDE [N]   nothing is taken from the other side, nothing goes to that one, once N
+#                   more bytes have gone there
 #   cut             both, and neither is told: as if the cable were cut
 #   close SIDE      that side's connection is closed; the other's stays, and is silent
 #   reset N         after N more bytes to the executor both are reset
@@ -78,7 +79,7 @@ sub look {
     %passed = (driver => 0, executor => 0);
     if ($order eq 'close') { close delete $side{$to}; done() }
     $trickled = time;
-    done() if $order =~ /^(cut|hold|trickle)$/;
+    done() if $order =~ /^(cut|trickle)$/ || ($order eq 'hold' && !defined $n);
 }
 
 sub done {
@@ -93,7 +94,11 @@ sub reset_both {
 }
 
 # Whether something passes to a side.
-sub open_to { return !($order =~ /^(cut|close)$/ || ($order eq 'hold' && $_[0] eq $to)) }
+sub open_to { return !($order =~ /^(cut|close)$/ || is_held($_[0])) }
+
+sub is_held {
+    return $order eq 'hold' && $_[0] eq $to && (!defined $n || $passed{$to} >= $n);
+}
 
 # How many bytes may go to a side now.
 sub room_to {
@@ -107,6 +112,7 @@ sub on_its_way {
     my ($side, $piece) = @_;
     my $at = defined $n && $order =~ /^(reset|garble)$/ && $side eq $to ? $n - $passed{$side} : -1;
     $passed{$side} += length $piece if $order ne 'trickle';
+    done() if is_held($side);
     return $piece if $at < 0 || $at >= length $piece;
     if ($order eq 'garble') { vec($piece, $at * 8, 1) ^= 1; done(); return $piece }
     syswrite $side{$side}, $pending{$side} . substr $piece, 0, $at;

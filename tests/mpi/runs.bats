@@ -24,7 +24,7 @@ Y
 @test "a local run lets nobody in from other machines" {
     echo '{troupe: 1, stages: [{name: s, run: "touch began; until [ -e go ]; do sleep 0.1; done"}]}' >p.yaml
     troupe run --run-name local-only --quiet p.yaml &
-    wait_until 20 [ -e began ]
+    wait_until [ -e began ]
     # The admission socket of the driver, and MPI's own where it is used.
     ss -Hltnp | grep "pid=$(pid_of driver local-only)," | awk '{print $4}' >listens
     touch go
@@ -336,14 +336,14 @@ stages:
 Y
     troupe run --quiet --run-name r --local=4 p.yaml >sum 2>&1 3>&- &
     local pid=$!
-    wait_until 20 [ -e troupe-runs/r/logs/s/1.0.out ]
+    wait_until [ -e troupe-runs/r/logs/s/1.0.out ]
     troupe logs --follow r >all 3>&- &
     local all=$!
     troupe logs --follow r s 1 >one 3>&- &
     local one=$!
     troupe logs --follow r late >late 3>&- & # which has not begun
     local late=$!
-    wait_until 20 eval '[ "$(grep -c " one$" all)" = 4 ] && grep -q "s1 one" one'
+    wait_until eval '[ "$(grep -c " one$" all)" = 4 ] && grep -q "s1 one" one'
     [ "$(grep -c two all one | tr '\n' ' ')" = "all:0 one:0 " ]
     touch go
     wait $pid $all $one $late
@@ -405,7 +405,7 @@ stages:
 Y
     run -137 bash -c 'troupe run --local=1 --run-name c c.yaml & pid=$!; for _ in {1..200}; do
         [ -e here ] && break; sleep 0.05; done; kill -9 $pid; wait $pid'
-    nothing_left 10
+    nothing_left
     [ "$(troupe logs c s)" = $'==> s/0.0.out <==\n0\n\n==> s/1.0.out <==\n1' ]
 }
 
@@ -527,7 +527,7 @@ Y
     run -137 bash -c 'troupe run --resume r --force s & pid=$!; for _ in {1..100}; do
         [ "$(grep -c TaskStart troupe-runs/r/events.jsonl)" -gt 7 ] && break; sleep 0.05; done
         kill -9 $pid; wait $pid'
-    nothing_left 20
+    nothing_left
     rm hold
     run -0 troupe run --resume r
     log=$(events r)
@@ -699,7 +699,7 @@ ticks() {
 @test "nothing of a run uses CPU while nothing happens; a stage that waits is told of" {
     echo '{troupe: 1, stages: [{name: s, tasks: 2, run: "sleep 16"}, {name: t, tasks: 1, run: ":"}]}' >p.yaml
     troupe run --local=2 --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     sleep 1.5
     before=$(ticks)
     sleep 10
@@ -755,21 +755,21 @@ Y
     begin() {
         rm -f began.*
         troupe run --local=2 --run-name "$1" p.yaml >out 2>&1 &
-        wait_until 20 ls began.0 began.1
+        wait_until ls began.0 began.1
     }
     begin a
-    wait_until 5 eval 'troupe report a | grep -q "^s  *default  *2  *2  *0 .*running"'
+    wait_until eval 'troupe report a | grep -q "^s  *default  *2  *2  *0 .*running"'
     run -0 troupe report a
     [[ "$output" == *", running"* ]]
     kill -9 $!
-    wait_until 10 eval 'troupe ls | grep -q "^a  *cancelled  *130"'
+    wait_until eval 'troupe ls | grep -q "^a  *cancelled  *130"'
     run -0 troupe report a
     [[ "$output" == *", exit status 130"*cancelled* ]]
     begin b
-    wait_until 5 eval 'troupe report b | grep -q "^s .*running"' # its log is written once a second
+    wait_until eval 'troupe report b | grep -q "^s .*running"' # its log is written once a second
     # shellcheck disable=SC2046
     kill -9 $! $(awk '{print $1}' troupe-runs/b/state/pids)
-    wait_until 10 eval 'troupe ls | grep -q "^b  *died"'
+    wait_until eval 'troupe ls | grep -q "^b  *died"'
     run -0 troupe report b
     [[ "$output" == *", died"*unfinished* ]]
     # shellcheck disable=SC2046
@@ -838,7 +838,7 @@ Y
     # Its driver killed: what the log has.
     sed -i 's/run: .*/run: sleep 60}]/' p.yaml
     troupe run --local=1 --run-name dead p.yaml 2>/dev/null &
-    wait_until 10 grep -q TaskStart troupe-runs/dead/events.jsonl
+    wait_until grep -q TaskStart troupe-runs/dead/events.jsonl
     kill -9 $(ours_like '^troupe: driver dead')
     status=0
     wait $! || status=$?

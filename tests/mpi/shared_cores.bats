@@ -48,9 +48,9 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     pipeline a 'name: s, tasks: 6, run: sh count 0.3'
     cp a.yaml b.yaml
     begin a
-    wait_until 20 begun 2
+    wait_until begun 2
     begin b
-    wait_until 20 waits b '(a) have 2 of the 2 cores here; --local=N takes N without waiting'
+    wait_until waits b '(a) have 2 of the 2 cores here; --local=N takes N without waiting'
     end a
     end b
     [ "$(most)" = 2 ]
@@ -63,7 +63,7 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     pipeline a 'name: s, run: sh count go'
     pipeline b 'name: s, tasks: 3, run: sh count 0.1'
     begin a
-    wait_until 20 begun 1
+    wait_until begun 1
     begin b
     end b
     touch go
@@ -77,7 +77,7 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     cp a.yaml b.yaml
     begin a
     begin b
-    wait_until 20 begun 2
+    wait_until begun 2
     touch go
     end a
     end b
@@ -90,11 +90,11 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     pipeline b 'name: g, mpi: {ranks: 2}, run: sh count 0.1'
     pipeline c 'name: s, run: sh count 0.1'
     begin a
-    wait_until 20 begun 1
+    wait_until begun 1
     begin b
-    wait_until 20 waits b '(a) have 1 of the 2 cores here'
+    wait_until waits b '(a) have 1 of the 2 cores here'
     begin c
-    wait_until 20 waits c '(., .) have 1 of the 2 cores here, and wait for more before this one'
+    wait_until waits c '(., .) have 1 of the 2 cores here, and wait for more before this one'
     run -0 troupe explain b
     output=$(tr -s ' \n' ' ' <<<"$output") # lines are cut
     [[ "$output" == *"other runs of this user ("?", "?") have 1 of the 2 cores here"* ]]
@@ -114,7 +114,7 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     pipeline a 'name: wide, tasks: 2, run: sh count 0.1' 'name: thin, after: [wide], run: sh count go'
     pipeline b 'name: s, run: sh count 0.1'
     begin a --set alloc.release=idle
-    wait_until 20 begun 3
+    wait_until begun 3
     begin b
     end b
     touch go
@@ -127,9 +127,9 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     pipeline a 'name: s, tasks: 2, run: sh count go'
     pipeline b 'name: s, tasks: 2, run: touch b.ran'
     begin a
-    wait_until 20 begun 2
+    wait_until begun 2
     begin b
-    wait_until 20 waits b '(a) have 2 of the 2 cores here'
+    wait_until waits b '(a) have 2 of the 2 cores here'
     kill -9 "$(pid_of driver a)"
     end b
     local status=0
@@ -145,9 +145,9 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     pipeline c 'name: s, tasks: 2, run: timeout 50 troupe run --quiet --run-name inner-$TROUPE_TASK d.yaml'
     pipeline d 'name: s, tasks: 2, run: "true"'
     begin a
-    wait_until 20 begun 2
+    wait_until begun 2
     begin b --local=2
-    wait_until 20 begun 4
+    wait_until begun 4
     touch go_b
     end b
     rm -r troupe-runs/b

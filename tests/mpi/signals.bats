@@ -21,7 +21,7 @@ long() {
     own_temporary
     long 'sleep 1; echo ok'
     troupe run --local=2 --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/{0,1}.0.out
+    wait_until ls troupe-runs/r/logs/s/{0,1}.0.out
     ls "$d"/troupe-*
     kill -INT $!
     status=0
@@ -40,7 +40,7 @@ long() {
     own_temporary
     long 'sleep 100'
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     kill -INT $!
     sleep 0.5
     kill -INT $!
@@ -53,7 +53,7 @@ long() {
 
 @test "a C program that is stopped is not told of --resume, which is for pipelines" {
     troupe run --run-name r -- "$programs/sleepy" 2 60000 >out 2>&1 &
-    wait_until 20 ls begun.0
+    wait_until ls begun.0
     kill -INT $!
     sleep 0.5
     kill -INT $!
@@ -68,7 +68,7 @@ long() {
     own_temporary
     long 'sleep 100'
     troupe run --set run.grace=1s --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     kill -TERM $!
     began=$SECONDS status=0
     wait $! || status=$?
@@ -80,7 +80,7 @@ long() {
 @test "after run.grace a task gets SIGTERM before it is killed" {
     long 'trap \"echo term; exit 3\" TERM; sleep 100 & wait'
     troupe run --set run.grace=1s --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     kill -INT $!
     status=0
     wait $! || status=$?
@@ -91,7 +91,7 @@ long() {
 @test "SIGUSR1 drains and ends with 75" {
     long 'sleep 0.7; echo ok'
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     kill -USR1 $!
     status=0
     wait $! || status=$?
@@ -102,7 +102,7 @@ long() {
 @test "troupe cancel ends a run of this folder" {
     long 'sleep 100'
     troupe run --set run.grace=1s --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     run -0 troupe ls
     [[ "$output" == *r*running* ]]
     run -0 troupe cancel r
@@ -118,9 +118,9 @@ long() {
     # A shell ignores SIGINT for what it puts into the background; a terminal's does not.
     env --default-signal=INT setsid -w \
         bash -c 'trap : INT; troupe run --run-name r p.yaml >out 2>&1; echo $? >status' &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     kill -INT -- "-$(ps -o pgid= -p "$(ours_like '^troupe run ')" | tr -d ' ')"
-    wait_until 20 [ -s status ]
+    wait_until [ -s status ]
     wait $!
     [ "$(cat status)" = 130 ]
     run ! grep -q hit troupe-runs/r/logs/s/*.out

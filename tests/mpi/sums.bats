@@ -45,7 +45,7 @@ updates() {
 
 @test "outputs that are lost and made again count once" {
     troupe run --run-name r --local=2 --set events.tasks=all -- "$programs/sums" lost >out 2>&1 3>&- &
-    wait_until 60 test -e counted || { cat out; false; }
+    wait_until test -e counted || { cat out; false; }
     find troupe-runs/r/state/scratch -type f -path "*shuffle*" -name "[0-9]*-[0-3]-*" -print -delete
     : >go
     wait $! || { cat out; false; }
@@ -68,12 +68,12 @@ is_mapped() { [ "$(mapped "$1")" = "$2" ]; }
 @test "all executors of a host read one file of a broadcast, which goes when it is freed" {
     local file="$PWD/troupe-runs/r/state/scratch/broadcasts/1"
     SUMS_WAIT=1 troupe run --run-name r --local=4 --set executor.cores=1 -- "$programs/sums" table 100000000 >out 2>&1 3>&- &
-    wait_until 60 grep -q right out || { cat out; false; }
+    wait_until grep -q right out || { cat out; false; }
     [ "$(stat -c %s "$file")" = 100000000 ]
     [ "$(ls troupe-runs/r/state/scratch/broadcasts)" = 1 ]
     is_mapped "$file" 4
     : >go
-    wait_until 10 grep -q freed out
+    wait_until grep -q freed out
     [ ! -e "$file" ]
     # who asks for it then is told, and nothing of it stays mapped
     : >on
@@ -89,13 +89,13 @@ copies() { find disk -name '4294967295-*' -path '*/shuffle/*'; }
     mkdir disk
     printf "site: 1\nscratch: %s\n" "$PWD/disk" >site.yaml
     SUMS_WAIT=1 troupe run --run-name r --local=4 --site site.yaml --set executor.cores=1 -- "$programs/sums" table 30000000 >out 2>&1 3>&- &
-    wait_until 60 grep -q right out || { cat out; false; }
+    wait_until grep -q right out || { cat out; false; }
     [ "$(copies | wc -l)" = 1 ]
     cmp "$(copies)" troupe-runs/r/state/scratch/broadcasts/1
     is_mapped "$(copies)" 4
     is_mapped "$PWD/troupe-runs/r/state/scratch/broadcasts/1" 0
     : >go
-    wait_until 10 grep -q freed out
+    wait_until grep -q freed out
     : >on
     wait $!
     grep "after: -11 .*broadcast 1 is gone, or never was" out
@@ -135,7 +135,7 @@ results_are() { [ "$(ls $results | grep -c -v tmp)" = "$1" ]; }
 
 @test "200 MiB are collected: they go by files, not by the control channel" {
     troupe run --run-name r --local=4 -- "$programs/sums" silent 8 25 >out 2>&1 3>&- &
-    wait_until 60 results_are 8 || { cat out; false; }
+    wait_until results_are 8 || { cat out; false; }
     [ "$(du -sm $results | cut -f 1)" -ge 200 ]
     : >go
     wait $! || { cat out; false; }
@@ -151,7 +151,7 @@ results_are() { [ "$(ls $results | grep -c -v tmp)" = "$1" ]; }
 
 @test "a result that was damaged fails its job, and says which" {
     troupe run --run-name r --local=4 -- "$programs/sums" silent 2 1 >out 2>&1 3>&- &
-    wait_until 60 results_are 2 || { cat out; false; }
+    wait_until results_are 2 || { cat out; false; }
     truncate -s 1000 "$results/$(ls $results | tail -1)"
     : >go
     local status=0

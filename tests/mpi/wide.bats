@@ -41,8 +41,8 @@ tally() {
     env "$@" troupe run --run-name r --local=2 --set events.tasks=all -- "$programs/tally" "$BATS_FILE_TMPDIR/text" \
         out wait >summary 2>err &
     pid=$!
-    wait_until 30 test -s wait.here || { cat err; return 1; }
-    wait_until 30 outputs_are 6
+    wait_until test -s wait.here || { cat err; return 1; }
+    wait_until outputs_are 6
 }
 outputs=troupe-runs/r/state/scratch/shuffle
 outputs_are() { [ "$(find $outputs -name '[0-9]*-*' | wc -l)" = "$1" ]; }
@@ -110,7 +110,7 @@ two_executors() { [ "$(ours_like '^troupe: executor [0-9]* r$' | wc -l)" = 2 ]; 
 
 @test "an executor that dies behind its map tasks takes none of their outputs along" {
     tally
-    wait_until 20 two_executors # one may do all tasks but the last before the other is there
+    wait_until two_executors # one may do all tasks but the last before the other is there
     local waits id killed=0
     waits=$(cat wait.here)
     for id in 0 1 2 3; do
@@ -239,7 +239,7 @@ serving() {
     local id waits
     fetched
     tally TALLY_PLAIN=1 TROUPE_OPT_network_timeout=4s TROUPE_OPT_executor_heartbeatInterval=1s
-    wait_until 20 two_executors
+    wait_until two_executors
     waits=$(cat wait.here)
     for id in 0 1 2; do
         [ $id != "$waits" ] && pid_of "executor $id" r >pids && break
@@ -339,7 +339,7 @@ END
             --set executor.cores=2 -- "$programs/edges" $how
         [[ "$stderr" == *"task 0 failed once, with exit status 3: enough"* ]]
         [ $((SECONDS - begun)) -lt 30 ]
-        nothing_left 10
+        nothing_left
         [[ "$how" == stubborn* || -e told ]]
         [ -z "$(find . -name '[0-9]*-[0-9]*-*' -size +0)" ]
     done

@@ -1,10 +1,11 @@
-/* sleepy TASKS MS: each task makes the file begun.TASK, sleeps MS milliseconds, and
- * looks every 10 ms whether it was given up; then it makes the file gave-up.TASK.
- * Prints "slept N". */
+/* sleepy TASKS MS: each task makes the file begun.TASK, sleeps MS milliseconds, or until
+ * there is a file `go`, and looks every 10 ms whether it was given up; then it makes the
+ * file gave-up.TASK. Prints "slept N". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "troupe.h"
 
@@ -23,7 +24,7 @@ int doze(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     long ms;
     memcpy(&ms, arg, sizeof(ms));
     tell("begun", t);
-    for (; ms > 0; ms -= 10) {
+    for (; ms > 0 && access("go", F_OK) < 0; ms -= 10) {
         struct timespec rest = {.tv_nsec = (ms < 10 ? ms : 10) * 1000000};
         nanosleep(&rest, NULL);
         if (trp_task_killed(t)) {
