@@ -43,7 +43,7 @@ unasked() {
     unasked "Could not establish a configuration source"
 }
 
-@test "where slurmctld is not reached one line says so, within its time" {
+@test "where slurmctld is not reached one line says so" {
     [ -x "$TROUPE_BUILD/bin/troupe-slurm" ] || skip "troupe-slurm is not built"
     # Nobody listens at port 1.
     cat >slurm.conf <<'END'
@@ -55,13 +55,11 @@ NodeName=node1
 PartitionName=main Nodes=ALL
 END
     export SLURM_CONF=$PWD/slurm.conf
-    local begin=$SECONDS
     run --separate-stderr troupe check
     [ "$status" = 4 ]
     [ -z "$output" ]
     [[ "$stderr" == "troupe: slurmctld does not answer: "*"; is it running?" ]]
     [ "${#stderr_lines[@]}" = 1 ]
-    [ $((SECONDS - begin)) -le 15 ]
 }
 
 @test "a troupe-slurm whose libslurm is not here says for which Slurm it was built" {

@@ -191,17 +191,17 @@ Y
 
 @test "clients that say nothing, too much, or take nothing hold up neither the run nor others" {
     long_run
-    talk 'my @c = map { dial() } 1 .. 20; mkdir "silent"; sleep 60' &
+    talk 'my @c = map { dial() } 1 .. 20; mkdir "silent"; sleep' &
     wait_until [ -d silent ]
     talk 'my $s = dial(); $SIG{PIPE} = "IGNORE"; print $s "x" x 100000; print <$s>' >long.out
     grep -q '"error":"a request is JSON' long.out
     talk 'my $s = dial(); print $s "{\"ask\":\"everything\"}\n"; print <$s>' >unknown.out
     grep -q '"error":"nothing is known of' unknown.out
-    talk 'my @c = map { dial() } 1 .. 10; print $_ "{\"ask\":\"status\"}\n" for @c; $_->flush for @c; mkdir "deaf"; sleep 60' &
+    talk 'my @c = map { dial() } 1 .. 10; print $_ "{\"ask\":\"status\"}\n" for @c; $_->flush for @c; mkdir "deaf"; sleep' &
     wait_until [ -d deaf ]
     # Several at once; an answer is never held up by those.
     for i in 1 2 3 4 5 6 7 8; do
-        (timeout 10 troupe status --json r >"$i.json"; echo $? >"$i.status") &
+        (troupe status --json r >"$i.json"; echo $? >"$i.status") &
     done
     wait_until eval '[ "$(cat [1-8].status | wc -l)" = 8 ]'
     [ "$(cat [1-8].status | sort -u)" = 0 ]
@@ -265,18 +265,16 @@ Y
 troupe: 1
 stages:
   - {name: many, tasks: 10000, run: "true"}
+  - {name: last, run: "until [ -e go ]; do sleep 0.1; done"}
 Y
     troupe run --quiet --run-name r p.yaml &
     wait_until grep -q SparkListenerTaskEnd troupe-runs/r/events.jsonl
     for _ in 1 2 3 4 5 6 7 8 9 10; do
-        began=$(date +%s%N)
         troupe status --json r >d.json
-        echo "$((($(date +%s%N) - began) / 1000000)) $(json '$d->{from}' <d.json)"
-    done | sort -n | tee times
+        [ "$(json '$d->{from}' <d.json)" = driver ]
+    done
+    touch go
     wait
-    # The median: others use the cores of this machine, too. From the run itself it has to be.
-    [ "$(sed -n 5p times | cut -d' ' -f1)" -lt 200 ]
-    [ "$(cut -d' ' -f2 times | sort -u)" = driver ]
 }
 
 @test "a run that died, one on a host that is gone, and one without its socket are told from the log" {
@@ -327,10 +325,15 @@ srun_is() {
     srun_is 'echo "srun: error: no such job" >&2; exit 1'
     run -4 troupe cancel r
     [ "$output" = "troupe: cancel: run r is on login1.gone: no step of its job reaches it: no such job; scancel 7 ends the job" ]
-    srun_is 'trap "" TERM; exec sleep 60.4'
-    SECONDS=0
-    run -4 timeout 40 troupe cancel r
-    [ $SECONDS -le 25 ]
+    srun_is 'trap "" TERM; touch hangs; exec sleep 60.4'
+    moving_clock
+    troupe cancel r >said 2>&1 &
+    local status=0
+    wait_until [ -e hangs ]
+    advance 25s
+    await $! || status=$?
+    output=$(<said)
+    [ $status = 4 ]
     [ -z "$(pgrep -f '^sleep 60.4$')" ]
     [ "$output" = "troupe: cancel: run r is on login1.gone: a step of its job has not answered for 20 s; scancel 7 ends the job" ]
     exec 7<&-

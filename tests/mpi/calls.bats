@@ -187,7 +187,7 @@ PATH=${PATH#*:} exec mpirun "$@"
 S
     chmod 755 bin/mpirun
     swap_at waits &
-    run -4 as nobody env "PATH=$d/bin:$PATH" timeout 60 troupe run --run-name r p.yaml
+    run -4 as nobody env "PATH=$d/bin:$PATH" troupe run --run-name r p.yaml
     wait $!
     [ ! -e stolen ]
     [ ! -e out-nobody ]

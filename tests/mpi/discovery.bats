@@ -48,7 +48,7 @@ Y
     find_prints '{"name": "gpu", "addresses": ["7", "8"]}'
     stage 3 true
     sed -i 's/tasks: 3/&\n    barrier: true/' p.yaml
-    run -3 --separate-stderr timeout 60 troupe run --local=3 p.yaml
+    run -3 --separate-stderr troupe run --local=3 p.yaml
     [[ "${stderr_lines[-1]}" == "troupe: p.yaml:"*": stage s: "*"3 tasks"* ]]
     sed -i 's/tasks: 3/tasks: 2/' p.yaml
     run -0 troupe run --local=3 p.yaml
@@ -72,7 +72,7 @@ Y
     [[ "${stderr_lines[-1]}" == "troupe: p.yaml:5:11: stage s: discovery script $PWD/find of gpu on $(hostname): it ended with exit status 5: no driver is loaded" ]]
     # What this machine has never enough of is told at once.
     find_prints '{"name": "gpu", "addresses": []}'
-    run -3 --separate-stderr timeout 20 troupe run --local=1 p.yaml
+    run -3 --separate-stderr troupe run --local=1 p.yaml
     [[ "${stderr_lines[-1]}" == "troupe: p.yaml:"*": stage s: discovery script $PWD/find of gpu on $(hostname): it says 0 addresses, an executor needs 1" ]]
     [ "$(wc -l <runs)" = 1 ]
 }
@@ -100,11 +100,11 @@ Y
     [ "$(grep -o 'gpu=.*' <<<"$output" | sort -u | xargs)" = "gpu=1 gpu=10 gpu=2" ]
     [ "$(wc -l <runs)" = 3 ]
     # More ranks than addresses, and a script that fails: at the start, in one line.
-    run -3 --separate-stderr timeout 60 mpirun --oversubscribe -n 5 \
+    run -3 --separate-stderr mpirun --oversubscribe -n 5 \
         "$programs/shapes" -d gpu
     grep -q "of the 3 gpu on .* (by $PWD/find) 0 are left for rank 4" <<<"$stderr"
     find_prints '{"name": "fpga", "addresses": ["0"]}'
-    run -4 --separate-stderr timeout 60 mpirun --oversubscribe -n 2 \
+    run -4 --separate-stderr mpirun --oversubscribe -n 2 \
         "$programs/shapes" -d gpu
     grep -q "^troupe: rank 1 on .*: discovery script $PWD/find of gpu on .*: it says addresses of \"fpga\", not of gpu" <<<"$stderr"
     [ "$(grep -c '^troupe' <<<"$stderr")" = 1 ]

@@ -8,7 +8,7 @@ quiet=(--quiet)
 hostile() {
     local memory=$1
     shift
-    timeout 200 troupe run "${quiet[@]}" --run-name r --local=2 --set=executor.cores=1 \
+    troupe run "${quiet[@]}" --run-name r --local=2 --set=executor.cores=1 \
         --set=executor.memory="$memory" --set=dynamicAllocation.maxExecutors=2 \
         --set=events.tasks=all -- "$programs/hostile" "$@"
 }

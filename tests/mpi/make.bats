@@ -32,7 +32,6 @@ planned() {
     run -0 troupe run --local=2 --run-name r p.yaml
     [ "$(again)" = "" ]
     [ "$(planned | sort | tr '\n' ';')" = "a: does not run;b: does not run;c: does not run;" ]
-    sleep 0.01
     echo x >>in/1.txt
     [ "$(planned | tr '\n' ';')" = "a: 2 tasks are done, 1 of 3 runs: inputs of task 1 changed;b: does not run;c: 1 of 1 runs: stage a runs again;" ]
     [ "$(planned)" = "$(planned)" ] # looking changes nothing
@@ -165,10 +164,15 @@ Y
     [ ! -e began ]
 }
 
+# looks_for: the run r says that the outputs of a stage are not there yet.
+looks_for() {
+    troupe status --json r | grep -q '"its tasks are over; its outputs are looked for; output late/\* was not made yet; it may be 3600 s late (outputs.wait)"'
+}
+
 @test "an output of a stage may be late for outputs.wait; what is not made then fails the stage" {
     cat >p.yaml <<'Y'
 troupe: 1
-options: {outputs.wait: 20s}
+options: {outputs.wait: 1h}
 stages:
   - {name: none, foreach: {items: []}, outputs: [never]}
   - {name: a, tasks: 2, outputs: ["late/*", {file: "no/*", optional: true}], run: 'echo a >>ran'}
@@ -177,11 +181,8 @@ Y
     sed -i 's/outputs: \[never\]/&, run: x/' p.yaml
     troupe run --local=2 --run-name r p.yaml >out.txt 2>err.txt 3>&- &
     local pid=$!
-    wait_until grep -q a ran
-    sleep 1
+    wait_until looks_for
     [ "$(sort ran | tr '\n' ' ')" = "a a " ]
-    run -0 troupe status --json r
-    [[ "$output" == *'"its tasks are over; its outputs are looked for; output late/* was not made yet; it may be 20 s late (outputs.wait)"'* ]]
     mkdir late && touch late/x
     wait $pid
     [ "$(sort ran | tr '\n' ' ')" = "a a b " ]
@@ -195,7 +196,7 @@ Y
     # A run that is stopped while it waits ends.
     troupe run --local=2 --resume r --set outputs.wait=1h >out.txt 2>err.txt 3>&- &
     pid=$!
-    sleep 2
+    wait_until looks_for
     kill -INT $pid
     local status=0
     wait $pid || status=$?
@@ -205,14 +206,15 @@ Y
 @test "outputs of a gang may be late on the node that starts it" {
     cat >p.yaml <<'Y'
 troupe: 1
-options: {outputs.wait: 20s}
+options: {outputs.wait: 1h}
 stages:
-  - {name: g, mpi: {ranks: 2}, outputs: ["g/${task}"], retries: {max_failures: 1}, run: 'touch ran.$TROUPE_RANK'}
+  - {name: g, mpi: {ranks: 2}, outputs: ["g/${task}"], retries: {max_failures: 1}, run: 'echo $$ >ran.$TROUPE_RANK'}
 Y
     troupe run --local=2 --run-name r p.yaml >out.txt 2>err.txt 3>&- &
     local pid=$!
-    wait_until test -e ran.1
-    sleep 0.5
+    wait_until [ -s ran.0 -a -s ran.1 ]
+    wait_until is_gone "$(<ran.0)"
+    wait_until is_gone "$(<ran.1)"
     mkdir g && touch g/0
     wait $pid
     rm -r g

@@ -154,7 +154,6 @@ Y
         open my $f, "<", $dashboard or die;
         my @queries = map { $_->{expr} } map { @{$_->{targets}} } @{decode_json(<$f>)->{panels}};
         die "no queries" unless @queries > 10;
-        my $until = time + 60;
         for my $query (@queries) {
             (my $asked = $query) =~ s/\$run/r/g;
             $asked =~ s/\$__rate_interval/1m/g;
@@ -165,9 +164,8 @@ Y
                 die "$query: $d->{error}" if $d && $d->{error};
                 $n = $d ? scalar @{$d->{data}{result}} : 0;
                 sleep 1 unless $n;
-            } until $n || time > $until;
+            } until $n;
             print "$n of $query\n";
-            die "nothing: $query" unless $n;
         }' "$port" "$TROUPE_SOURCE/docs/grafana-troupe.json"
     kill $!
 }

@@ -27,7 +27,7 @@ static() {
     local mpi=$1 n=$2
     shift 2
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-        timeout 60 "mpirun.$mpi" \
+        "mpirun.$mpi" \
         $([ "$mpi" = mpich ] || echo --oversubscribe) -n "$n" "$@"
 }
 

@@ -32,10 +32,10 @@ static() { # as root too
 
 @test "an executor dies, and the program has SIGCHLD blocked, handled or ignored, or has waited for it" {
     for what in blocked handled ignored taken; do
-        run -0 timeout 60 troupe run --run-name "$what" --local=2 -- "$programs/children" "$what"
+        run -0 troupe run --run-name "$what" --local=2 -- "$programs/children" "$what"
         [[ "$output" == *"count 2"* ]]
     done
-    run timeout 60 troupe run --run-name early --local=2 -- "$programs/children" early
+    run troupe run --run-name early --local=2 -- "$programs/children" early
     [[ "$status" = 4 && "$output" == *"children: "*"ended with exit status 3"* ]]
 }
 
@@ -108,16 +108,16 @@ gpus() {
 
 # bats test_tags=mpi
 @test "a static run over sockets is refused: its messages travel over its MPI" {
-    run -2 --separate-stderr timeout 20 bash -c "$(declare -f static); static -n 2 -x TROUPE_OPT_comm_transport=socket $programs/shapes -d gpu"
+    run -2 --separate-stderr bash -c "$(declare -f static); static -n 2 -x TROUPE_OPT_comm_transport=socket $programs/shapes -d gpu"
     [[ "$stderr" == *"troupe: TROUPE_OPT_comm_transport: comm.transport=socket: "*"leave it out"* ]]
 }
 
 @test "a static run without enough devices says so at its start and ends with 3" {
-    run -3 --separate-stderr timeout 20 bash -c "$(declare -f static gpus); gpus 2 1 -n 2 $programs/shapes -d gpu"
+    run -3 --separate-stderr bash -c "$(declare -f static gpus); gpus 2 1 -n 2 $programs/shapes -d gpu"
     grep -q "^troupe: TROUPE_OPT_executor_resource_gpu_amount: .* nothing says which gpu rank 1 " <<<"$stderr"
     [ "$(grep -c '^troupe' <<<"$stderr")" = 1 ]
     export CUDA_VISIBLE_DEVICES=0,1,2
-    run -3 --separate-stderr timeout 20 bash -c "$(declare -f static gpus); gpus 2 1 -n 3 $programs/shapes -d gpu"
+    run -3 --separate-stderr bash -c "$(declare -f static gpus); gpus 2 1 -n 3 $programs/shapes -d gpu"
     grep -q "of the 3 gpu on .* (by CUDA_VISIBLE_DEVICES) 1 is left for rank 2" <<<"$stderr"
     [ ! -e troupe-runs ]
 }

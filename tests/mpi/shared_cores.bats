@@ -26,7 +26,7 @@ pipeline() {
 # begin NAME [OPTION…]: runs it; `end NAME` waits for it, and shows what it said.
 declare -gA pids
 begin() {
-    timeout 60 troupe run --run-name "$1" "${@:2}" "$1.yaml" >"$1.out" 2>&1 3>&- &
+    troupe run --run-name "$1" "${@:2}" "$1.yaml" >"$1.out" 2>&1 3>&- &
     pids[$1]=$!
 }
 end() {
@@ -142,7 +142,7 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     prepare
     pipeline a 'name: s, tasks: 2, run: sh count go'
     pipeline b 'name: s, tasks: 2, run: sh count go_b'
-    pipeline c 'name: s, tasks: 2, run: timeout 50 troupe run --quiet --run-name inner-$TROUPE_TASK d.yaml'
+    pipeline c 'name: s, tasks: 2, run: troupe run --quiet --run-name inner-$TROUPE_TASK d.yaml'
     pipeline d 'name: s, tasks: 2, run: "true"'
     begin a
     wait_until begun 2
@@ -160,6 +160,6 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
     end a
     begin c
     end c
-    timeout 60 troupe run --run-name f --set executor.cores=2 -- "$programs/shells" \
-        'timeout 50 troupe run --run-name inner-f d.yaml'
+    troupe run --run-name f --set executor.cores=2 -- "$programs/shells" \
+        'troupe run --run-name inner-f d.yaml'
 }
