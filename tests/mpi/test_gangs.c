@@ -9,8 +9,6 @@
 #include "os/argv.h"
 #include "wire/message.h"
 
-#define LIMIT_US INT64_C(20000000)
-
 static const trp_attempt_id attempt = {5};
 
 struct world {
@@ -169,12 +167,10 @@ static bool is_told(const struct world *w)
 
 static void run_until(struct world *w, bool (*is)(const struct world *w))
 {
-    gint64 end = g_get_monotonic_time() + LIMIT_US;
-    while (!is(w) && g_get_monotonic_time() < end) {
+    while (!is(w)) {
         uv_run(&w->loop, UV_RUN_NOWAIT);
         g_usleep(2000);
     }
-    g_assert_true(is(w));
 }
 
 static void test_again(void)

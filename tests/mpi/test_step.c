@@ -155,9 +155,7 @@ static void test_cut_off(void)
     g_usleep(500000);
     g_assert_cmpint(waitpid(pid, &status, WNOHANG), ==, 0);
     kill(pid, SIGTERM);
-    for (int i = 0; i < 100 && waitpid(pid, &status, WNOHANG) == 0; i++)
-        g_usleep(100000);
-    g_assert_cmpint(kill(pid, SIGKILL), ==, -1);
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
     close(out);
     remove_run();
 }

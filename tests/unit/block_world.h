@@ -138,13 +138,13 @@ static inline void world_free(struct world *w)
     g_free(w);
 }
 
-/* No server is known any more. The client tries again after half a minute, unless it
- * has learnt better. */
+/* No server is known any more. The client tries again after an hour, unless it has learnt
+ * better. */
 static inline void forget_servers(struct world *w)
 {
     trp_error err;
     const struct trp_block_client_config config = {
-        .secret = secret, .mac = true, .retry_ns = 30000 * MS};
+        .secret = secret, .mac = true, .retry_ns = 3600000 * MS};
     trp_block_client_stop(w->client);
     g_assert_cmpint(trp_block_client_start(&config, &w->client, &err), ==, 0);
     for (uint32_t h = 0; h < HOSTS; h++)

@@ -82,19 +82,17 @@ static void *rob(void *context)
     return NULL;
 }
 
-/* Away for ever after it was held so long; how long until it is robbed, in us. */
-static gint64 rob_after(gint64 held_us, void (*leave)(trp_baton *))
+/* Away for ever after it was held so long: it is robbed. */
+static void rob_after(gint64 held_us, void (*leave)(trp_baton *))
 {
     pthread_t thread;
     baton = trp_baton_new();
     trp_baton_take(baton);
     g_assert_cmpint(pthread_create(&thread, NULL, rob, NULL), ==, 0);
     g_usleep((gulong)held_us);
-    gint64 left = g_get_monotonic_time();
     leave(baton);
     while (!taken)
         sched_yield();
-    gint64 robbed = g_get_monotonic_time() - left;
     g_assert_false(trp_baton_return(baton));
     over = true;
     trp_baton_take(baton);
@@ -102,7 +100,6 @@ static gint64 rob_after(gint64 held_us, void (*leave)(trp_baton *))
     pthread_join(thread, NULL);
     trp_baton_free(baton);
     taken = over = false;
-    return robbed;
 }
 
 static void test_robbed(void)
@@ -111,12 +108,10 @@ static void test_robbed(void)
     rob_after(0, trp_baton_leave_shortly);
 }
 
-/* A second longer than it has to take: the machine may be busy. */
 static void test_robbed_after_a_pause(void)
 {
-    gint64 pause = 30000;
-    g_assert_cmpint(rob_after(pause, trp_baton_leave), <, 1000000);
-    g_assert_cmpint(rob_after(pause, trp_baton_leave_shortly), <, 2 * pause + 1000000);
+    rob_after(30000, trp_baton_leave);
+    rob_after(30000, trp_baton_leave_shortly);
 }
 
 static void test_not_robbed(void)

@@ -240,9 +240,7 @@ static void test_learnt(void)
     read.client = w->client;
     g_assert_cmpint(trp_block_client_learn(w->client, 0, zero, 1), ==, 0);
     GThread *late = g_thread_new("late", learn_late, w);
-    int64_t begin = g_get_monotonic_time();
     all_is_read(w, &read, 500);
-    g_assert_cmpint(g_get_monotonic_time() - begin, <, INT64_C(20) * G_USEC_PER_SEC);
     g_thread_join(late);
     trp_block_client_stop(w->client);
     w->client = read.client = start_client(secret, true, 5000);
@@ -269,10 +267,17 @@ static void test_silent_server(void)
     world_free(w);
 }
 
-static void *kill_soon(void *arg)
+struct killer {
+    int listens, killed; /* killed: atomic */
+};
+
+/* Once somebody asks. */
+static void *kill_it(void *arg)
 {
-    g_usleep(50000);
-    __atomic_store_n((volatile int *)arg, 1, __ATOMIC_RELAXED);
+    struct killer *k = arg;
+    struct pollfd p = {.fd = k->listens, .events = POLLIN};
+    poll(&p, 1, -1);
+    __atomic_store_n(&k->killed, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
@@ -281,18 +286,15 @@ static void test_killed(void)
     struct world *w = world_make(2, 1, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
     g_autofree char *endpoint = NULL;
-    volatile int killed = 0;
-    int fd = listen_here(&endpoint);
+    struct killer k = {.listens = listen_here(&endpoint)};
     trp_shuffle_reader *r = NULL;
     trp_error err;
     w->endpoints[0][0] = endpoint;
-    read.killed = &killed;
-    GThread *thread = g_thread_new("killer", kill_soon, (void *)(uintptr_t)&killed);
-    gint64 begin = g_get_monotonic_time();
+    read.killed = &k.killed;
+    GThread *thread = g_thread_new("killer", kill_it, &k);
     g_assert_cmpint(trp_shuffle_reader_open(&read, &r, NULL, &err), ==, TRP_ECANCELLED);
-    g_assert_cmpint(g_get_monotonic_time() - begin, <, 3000000);
     g_thread_join(thread);
-    close(fd);
+    close(k.listens);
     world_free(w);
 }
 
@@ -418,6 +420,20 @@ static void test_forgotten(void)
     world_free(w);
 }
 
+/* That this process has open. */
+static guint sockets(void)
+{
+    guint n = 0;
+    GDir *d = g_dir_open("/proc/self/fd", 0, NULL);
+    for (const char *name; (name = g_dir_read_name(d));) {
+        g_autofree char *path = g_strdup_printf("/proc/self/fd/%s", name);
+        g_autofree char *to = g_file_read_link(path, NULL);
+        n += to && g_str_has_prefix(to, "socket:");
+    }
+    g_dir_close(d);
+    return n;
+}
+
 /* Else who has died without a word would keep its connection. */
 static void test_idle(void)
 {
@@ -433,9 +449,11 @@ static void test_idle(void)
     trp_error err;
     g_assert_cmpint(trp_block_server_start(&config, &s, &err), ==, 0);
     w->endpoints[0][0] = trp_block_server_endpoint(s);
+    guint others = sockets();
     all_is_read(w, &read, 500);
     trp_block_client_counts(w->client, &before);
-    g_usleep(1500000);
+    while (sockets() > others + 2) /* both ends of one connection */
+        g_usleep(1000);
     all_is_read(w, &read, 500);
     trp_block_client_counts(w->client, &after);
     g_assert_cmpuint(after.calls, ==, before.calls + 1); /* the other server's stays */

@@ -344,10 +344,11 @@ static void slots_that_no_limit_keeps_scarce_are_just_taken(void)
     world_free(&w);
 }
 
-/* It is asked ten times a second: it does not go through tasks that have run. */
+/* It is asked ten times a second: it does not go through tasks that have run, with which
+ * this test would not end in its time. */
 static void what_has_run_is_not_looked_through(void)
 {
-    enum { RAN = 200000, CALLS = 2000 };
+    enum { RAN = 200000, CALLS = 1000000 };
     struct trp_engine_config c = world_config(1);
     struct trp_stage_spec s = world_stage("a", 2 * RAN);
     struct world w;
@@ -356,12 +357,8 @@ static void what_has_run_is_not_looked_through(void)
     world_submit(&w, &s, 1);
     for (uint32_t i = 0; i < RAN; i++)
         world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
-    int64_t began = g_get_monotonic_time();
     for (int i = 0; i < CALLS; i++)
         IS(&w, 0, "limits");
-    int64_t took = g_get_monotonic_time() - began;
-    g_test_message("%" G_GINT64_FORMAT " us for %d calls", took, (int)CALLS);
-    g_assert_cmpint(took, <, 200000);
     world_free(&w);
 }
 

@@ -511,7 +511,6 @@ static void test_large_files(void)
     GString *g = g_string_new(HEAD "stages:\n- {name: s0, run: x}\n");
     for (int i = 1; i < 10000; i++)
         g_string_append_printf(g, "- {name: s%d, after: [s%d], run: x}\n", i, i - 1);
-    gint64 begin = g_get_monotonic_time();
     trp_pipeline *p = parse(g->str);
     g_assert_cmpuint(p->nstages, ==, 10000);
     g_assert_cmpuint(p->order[9999], ==, 9999);
@@ -559,7 +558,6 @@ static void test_large_files(void)
         g_string_append_printf(g, "%c: &%c [*%c, *%c, *%c]\n", c, c, c - 1, c - 1,
                                c - 1);
     check_refused(g->str, g->len, "13:12", "aliases make more");
-    g_assert_cmpint(g_get_monotonic_time() - begin, <, 20 * G_USEC_PER_SEC);
     g_string_free(g, TRUE);
 }
 
