@@ -14,18 +14,18 @@ cgroup_look() {
     cgroup_version=
     cgroup_leaf=
     cgroup_tops=()
-    if [ "$(stat -f -c %T "$cgroup_mount" 2>/dev/null)" = cgroup2fs ]; then
+    if [ -e "$cgroup_mount/cgroup.controllers" ]; then
         cgroup_version=v2
         cgroup_leaf=/system
         cgroup_tops=("$cgroup_mount")
         return 0
     fi
-    # Fields: … root mount-point options … - type source super-options
-    mapfile -t cgroup_tops < <(awk -v under="$cgroup_mount/" '
-        { for (i = 7; $i != "-"; i++) ; }
-        $(i + 1) == "cgroup" && index($5, under) == 1 && $NF !~ /name=/ && !seen[$5]++ {
-            print $5
-        }' /proc/self/mountinfo)
+    # Every command looks, so that it is done without a process.
+    local top line
+    while read -r _ _ _ _ top line; do
+        [[ $line == *" - cgroup "* && $line != *name=* && $top == "$cgroup_mount"/* ]] || continue
+        [[ " ${cgroup_tops[*]-} " == *" $top "* ]] || cgroup_tops+=("$top")
+    done </proc/self/mountinfo
     [ ${#cgroup_tops[@]} = 0 ] || cgroup_version=v1
 }
 
@@ -47,15 +47,9 @@ cgroup_missing() {
         echo "the cgroup controller memory is not there in $cgroup_mount"
         return
     fi
-    local probe top
-    for top in "${cgroup_tops[@]}"; do
-        probe=$top/troupe-slurm-probe-$$
-        if ! mkdir "$probe" 2>/dev/null; then
-            echo "no cgroup can be made in $top"
-            return
-        fi
-        rmdir "$probe"
-    done
+    local probes=("${cgroup_tops[@]/%//troupe-slurm-probe-$$}") why
+    why=$(mkdir "${probes[@]}" 2>&1) || echo "no cgroup can be made: $why"
+    rmdir "${probes[@]}" 2>/dev/null || true
 }
 
 # cgroup_delegate GROUP: lets groups below it have the controllers that Slurm wants. (They
@@ -72,12 +66,12 @@ cgroup_delegate() {
 # cgroup_make CLUSTER HOST
 cgroup_make() {
     local top group
+    mkdir -p "${cgroup_tops[@]/%//troupe-slurm-$1/$2}"
     for top in "${cgroup_tops[@]}"; do
         for group in "$top/troupe-slurm-$1" "$top/troupe-slurm-$1/$2"; do
-            mkdir -p "$group"
             if [ -e "$group/cpuset.cpus" ] && [ "$cgroup_version" = v1 ]; then
-                cat "$group/../cpuset.cpus" >"$group/cpuset.cpus"
-                cat "$group/../cpuset.mems" >"$group/cpuset.mems"
+                echo "$(<"$group/../cpuset.cpus")" >"$group/cpuset.cpus"
+                echo "$(<"$group/../cpuset.mems")" >"$group/cpuset.mems"
             fi
         done
         if [ "$cgroup_version" = v2 ]; then

@@ -41,20 +41,20 @@ host_start() {
 # host_pid HOST: number of its first process; fails when the host does not run. A number
 # that was left behind by an earlier boot of the machine belongs to somebody else now.
 host_pid() {
-    local pid
+    local pid groups
     read -r pid 2>/dev/null <"$folder/hosts/$1/pid" || return 1
-    grep -q "/troupe-slurm-$cluster/$1\(/\|\$\)" "/proc/$pid/cgroup" 2>/dev/null || return 1
+    { groups=$(<"/proc/$pid/cgroup"); } 2>/dev/null || return 1
+    [[ $groups$'\n' == *"/troupe-slurm-$cluster/$1"[/$'\n']* ]] || return 1
     echo "$pid"
 }
 
 host_wait() {
-    local until=$((SECONDS + 60)) alive=yes
+    local alive=yes
     until host_pid "$1" >/dev/null; do
-        if [ -z "$alive" ] || [ $SECONDS -ge $until ]; then
+        [ "$alive" ] ||
             unavailable "host $1 does not start: $(tail -n 1 "$folder/log/host.$1.log")"
-        fi
         # Looked at before the file: it may end well just now.
-        alive=$(cgroup_pids "$(cgroup_groups "$cluster" | head -n 1)/$1")
+        alive=$(cgroup_pids "${cgroup_tops[0]}/troupe-slurm-$cluster/$1")
         sleep 0.02
     done
     cgroup_settle "$cluster" "$1"
