@@ -23,8 +23,8 @@ stages:
   - {name: two, after: [one], profile: small, run: "true"}
 END
     submit alice -N1 -n1 -c4 --mem=2000 -- "$TROUPE" run --quiet --set alloc.placement=inside --run-name r "$@" p.yaml
-    wait_until 60 [ -e began ]
-    wait_until 20 grep -q TaskStart troupe-runs/r/events.jsonl # written once a second
+    wait_until [ -e began ]
+    wait_until grep -q TaskStart troupe-runs/r/events.jsonl # written once a second
 }
 
 @test "from a login node a run is asked by a step of its job, which takes no room" {
@@ -40,9 +40,9 @@ END
     echo "$output" "$stderr"
     [[ "$output" == *"large: ready, 1 task"*"why: waiting for an executor of profile large (4 cores, "*"there is: "*" of 4 cores, "*" free on 1 host"* ]]
     # The step goes with who asked.
-    wait_until 20 eval '[ "$(asking)" = 0 ]'
+    wait_until eval '[ "$(asking)" = 0 ]'
     as alice head touch go
-    wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
+    wait_until grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
     run -0 as alice head "$TROUPE" explain r
     [ "$output" = "3 stages ran with nothing to explain (--all)" ]
 }
@@ -61,11 +61,11 @@ END
 @test "troupe top keeps one step of the job open for as long as it looks, and shows the jobs" {
     long_run
     as alice head "$TROUPE" top --json --interval 200ms r >stream 2>err &
-    wait_until 40 eval '[ "$(wc -l <stream)" -ge 3 ]'
+    wait_until eval '[ "$(wc -l <stream)" -ge 3 ]'
     step=$(on head squeue -s -h -j "$job" -o '%j %i' | grep '^troupe-ask ')
     [ "$(wc -l <<<"$step")" = 1 ]
     had=$(wc -l <stream)
-    wait_until 20 eval '[ "$(wc -l <stream)" -ge $((had + 10)) ]'
+    wait_until eval '[ "$(wc -l <stream)" -ge $((had + 10)) ]'
     [ "$(on head squeue -s -h -j "$job" -o '%j %i' | grep '^troupe-ask ')" = "$step" ]
     tail -n 1 stream | cut -c1-3000
     head -n "$had" stream >had # it goes on being written
@@ -75,19 +75,19 @@ END
     [ "$(json '"$d->{jobs}[0]{state} $d->{jobs}[0]{nodes}"' <d.json)" = "running 1" ]
     [ "$(json '$d->{jobs}[0]{ends} > $d->{now}' <d.json)" = 1 ]
     as alice head touch go
-    wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
+    wait_until grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
     wait $!
     [ "$(tail -n 1 stream | json '"$d->{status} $d->{from}"')" = "succeeded log" ]
-    wait_until 20 eval '[ "$(asking)" = 0 ]'
+    wait_until eval '[ "$(asking)" = 0 ]'
     # The step goes with who asks, however that ends.
     rm -r go began troupe-runs
     long_run
     as alice head "$TROUPE" top --json --interval 200ms r >stream 2>err &
-    wait_until 40 eval '[ "$(asking)" = 1 ]'
+    wait_until eval '[ "$(asking)" = 1 ]'
     kill -KILL "$(pgrep -o -f "^$TROUPE top --json --interval 200ms r\$")"
-    wait_until 40 eval '[ "$(asking)" = 0 ]'
+    wait_until eval '[ "$(asking)" = 0 ]'
     as alice head touch go
-    wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
+    wait_until grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
 }
 
 # A terminal of the login node's.
@@ -107,42 +107,42 @@ terminal() {
     on head sh -c 'command -v tmux' || skip "no tmux"
     long_run
     terminal 100 30 "$TROUPE" top r
-    wait_until 40 sees "^one +running .* 0/4 +4 "
+    wait_until sees "^one +running .* 0/4 +4 "
     shown
     sees "^r running for .* on node[12]"
     sees "4 of 4 executors busy, 1 Slurm job"
     sees "^small +4 +4 +1 core, 156 MiB"
     sees "^$job +running +1 +.* the run's own"
     sees "^two: waiting for stage one"
-    wait_until 20 eval '[ "$(asking)" = 1 ]'
+    wait_until eval '[ "$(asking)" = 1 ]'
     # Its step hangs: how old it is, and then the log with the reason, whole.
     host=$(json '$d->{host}' <troupe-runs/r/state/run.json)
     on "$host" pkill -STOP -f "troupe-rank ask"
-    wait_until 20 sees "^no answer for [0-9]+ s: what is shown is as old"
+    wait_until sees "^no answer for [0-9]+ s: what is shown is as old"
     tm send-keys 3
-    wait_until 5 eval '! sees "^one +running"' # keys do not wait for it
+    wait_until eval '! sees "^one +running"' # keys do not wait for it
     tm send-keys 0
-    wait_until 40 eval '[[ "$(shown | tr -s " \n" " ")" == *"a step of its job has not answered for 20 s: this is what its event log says"*" ago"* ]]'
+    wait_until eval '[[ "$(shown | tr -s " \n" " ")" == *"a step of its job has not answered for 20 s: this is what its event log says"*" ago"* ]]'
     shown
     # It tries another one.
-    wait_until 60 eval '! sees "event log says" && sees "the run.s own"'
+    wait_until eval '! sees "event log says" && sees "the run.s own"'
     on head pkill -INT -o -f "^$TROUPE top r\$"
-    wait_until 20 [ -s after ]
+    wait_until [ -s after ]
     cmp before after
     [ "$(cat status)" = 130 ]
-    wait_until 20 sees SHELL
-    wait_until 20 eval '[ "$(asking)" = 0 ]'
+    wait_until sees SHELL
+    wait_until eval '[ "$(asking)" = 0 ]'
     tm kill-server
     # One that ends while it is looked at.
     terminal 100 30 "$TROUPE" top r
-    wait_until 40 sees "^one +running .* 0/4 +4 "
+    wait_until sees "^one +running .* 0/4 +4 "
     as alice head touch go
-    wait_until 60 sees "The run does not go on: q quits"
+    wait_until sees "The run does not go on: q quits"
     sees "^r succeeded, exit status 0, after .* on $host"
     tm send-keys q
-    wait_until 20 eval '[ "$(cat status)" = 0 ]'
-    wait_until 20 sees "^r: succeeded on $host"
-    wait_until 20 eval '[ "$(asking)" = 0 ]'
+    wait_until eval '[ "$(cat status)" = 0 ]'
+    wait_until sees "^r: succeeded on $host"
+    wait_until eval '[ "$(asking)" = 0 ]'
     tm kill-server
 }
 
@@ -158,7 +158,7 @@ terminal() {
     run -4 as bob head "$TROUPE" status "$PWD/troupe-runs/r"
     [[ "$output" == *"only the user whose run it is may ask"* ]]
     as alice head touch go
-    wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
+    wait_until grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
 }
 
 @test "what a job waits for in Slurm's queue is explained" {
@@ -174,17 +174,17 @@ stages:
 END
     as alice head sbatch -t 10 -N1 -n1 -c4 --mem=100 -w node2 --wrap "sleep 600"
     submit alice -N1 -n1 -c2 --mem=1000 -w node1 -- "$TROUPE" run --quiet --run-name r p.yaml
-    wait_until 60 [ -e began ]
-    wait_until 40 eval 'as alice head "$TROUPE" explain r wide | tee out.wide | grep -q "Slurm job [0-9]* is pending"'
+    wait_until [ -e began ]
+    wait_until eval 'as alice head "$TROUPE" explain r wide | tee out.wide | grep -q "Slurm job [0-9]* is pending"'
     cat out.wide
     grep -q "wide: ready, 1 task" out.wide
     grep -q "why: waiting for an executor of profile all (4 cores, " out.wide
     # When it has been thought of, Slurm says when it expects to begin it.
-    wait_until 90 eval 'as alice head "$TROUPE" explain r wide | grep -qE "Slurm job [0-9]* is pending: .*, expected at [0-2][0-9]:[0-5][0-9]"'
+    wait_until eval 'as alice head "$TROUPE" explain r wide | grep -qE "Slurm job [0-9]* is pending: .*, expected at [0-2][0-9]:[0-5][0-9]"'
     told() { as alice head "$TROUPE" status --json r | json '"$d->{jobs}[1]{state} $d->{jobs}[1]{additional} $d->{jobs}[1]{profile} $d->{jobs}[1]{reason}"'; }
-    wait_until 60 eval '[[ "$(told)" == "pending 1 all "[A-Z]* ]]'
-    wait_until 60 eval '[[ "$(as alice head "$TROUPE" status r)" == *"Slurm job $job: running, 1 node, "*" left"*"for profile all: pending, "* ]]'
+    wait_until eval '[[ "$(told)" == "pending 1 all "[A-Z]* ]]'
+    wait_until eval '[[ "$(as alice head "$TROUPE" status r)" == *"Slurm job $job: running, 1 node, "*" left"*"for profile all: pending, "* ]]'
     as alice head touch go
     on head scancel -u alice -n wrap
-    wait_until 60 grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
+    wait_until grep -q '"status":"succeeded"' troupe-runs/r/state/run.json
 }

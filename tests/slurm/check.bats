@@ -53,7 +53,7 @@ restore() {
 
 restart() {
     on head pkill -x slurmctld
-    wait_until 10 gone slurmctld
+    wait_until gone slurmctld
     cluster heal head
 }
 
@@ -237,17 +237,15 @@ END
     run ! as alice head srun -n1 true
 }
 
-# unanswered TEXT: within MessageTimeout and a little, in one line.
+# unanswered COMMAND…: that is told, in one line.
 unanswered() {
-    local begin=$SECONDS
     run -4 --separate-stderr as alice head "$@"
     [ -z "$output" ]
     # shellcheck disable=SC2154 # run sets it
     [ "${#stderr_lines[@]}" = 1 ]
-    [ $((SECONDS - begin)) -le 12 ]
 }
 
-@test "without MUNGE, or a slurmctld that answers, that is told in time" {
+@test "without MUNGE, or a slurmctld that answers, that is told" {
     run -4 --separate-stderr on head unshare -m bash -c "mount -t tmpfs tmpfs /run/munge && $TROUPE check"
     [ "$stderr" = "troupe: Slurm cannot be asked: Protocol authentication error; is munged running here, with the cluster's key?" ]
     on head pkill -STOP -x slurmctld
@@ -255,10 +253,11 @@ unanswered() {
     [[ "$stderr" == "troupe: slurmctld does not answer: "*"; is it running?" ]]
     on head pkill -CONT -x slurmctld
     on head pkill -x slurmctld
-    wait_until 10 gone slurmctld
+    wait_until gone slurmctld
     unanswered "$TROUPE" check
     [[ "$stderr" == "troupe: slurmctld does not answer: "*"; is it running?" ]]
     nothing_left head
+    cluster heal head
 }
 
 # One that answers whatever it is asked, with a header that a newer Slurm begins with.
@@ -281,7 +280,7 @@ answer_newer() {
     own_conf
     echo SlurmctldPort=7999 >>c/slurm.conf
     answer_newer
-    wait_until 10 on head bash -c ': </dev/tcp/localhost/7999'
+    wait_until on head bash -c ': </dev/tcp/localhost/7999'
     unanswered "$TROUPE" check
     kill $!
     echo "said: $stderr"

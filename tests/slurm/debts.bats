@@ -81,6 +81,7 @@ hit_as_slurm() {
         for pid in $(pgrep -u alice .); do
             ! grep -qszx "SLURM_JOB_ID=$2" "/proc/$pid/environ" || kill -KILL "$pid"
         done' - "$1" "$(cat "$1/job")" &
+    as_slurm=$!
 }
 
 end_of() {
@@ -133,13 +134,18 @@ kill_guards_but() {
     done' - "$1"
 }
 
-@test "each way to end, with slurmctld away for 20 s: 30 s after nothing is left" {
+# guards_are N: steps of guards, of which each additional job has one.
+guards_are() {
+    [ "$(on head squeue -h -s -u alice -o %j | grep -c ':guard$')" = "$1" ]
+}
+
+@test "each way to end, with slurmctld away at that time: nothing is left" {
     local way node
     for way in $ways; do
         run_in "$way"
     done
-    wait_until 60 has_begun || { has_begun || true; grep . ./*/out | tail -n 40; false; }
-    sleep 2 # guards of additional jobs come after a second
+    wait_until has_begun
+    wait_until guards_are "$(wc -w <<<"$ways")"
     for way in $ways; do
         host_of "$way" >"$way/host"
     done
@@ -156,14 +162,17 @@ kill_guards_but() {
     for way in $ways; do
         end_of "$way" || echo "cannot: $way"
     done
-    sleep 20
+    wait "$as_slurm"
+    for node in node1 node2 node3 node4; do
+        wait_until more_refusals "$node" $(($(refusals_on "$node") + 10))
+    done
     cluster heal head
-    wait_until 30 none_of_alice || { runs_of_alice; grep . ./*/out | grep -v core-sec | tail -n 60; false; }
-    wait_until 10 ended_with 0 success
-    wait_until 10 ended_with 1 failure
-    wait_until 10 ended_with 3 never
-    wait_until 10 ended_with 4 full
-    [[ $ways != *server* ]] || wait_until 10 ended_with 4 server
+    wait_until none_of_alice
+    wait_until ended_with 0 success
+    wait_until ended_with 1 failure
+    wait_until ended_with 3 never
+    wait_until ended_with 4 full
+    [[ $ways != *server* ]] || wait_until ended_with 4 server
 }
 
 # additional_of NAME: number and state of the run's additional job.
@@ -178,22 +187,22 @@ gave_back() {
 # Its own job stays until Slurm misses the node, or is told; the other one has a guard.
 @test "the driver's node dies while slurmctld is away: its additional job is given back" {
     mem=16000 run_in far # no room beside it
-    wait_until 90 test -e far/began
+    wait_until test -e far/began
     host_of far >far/host
     local elsewhere
     elsewhere=$(on head squeue -h -u alice -o '%N %j' | sed -n 's/ troupe far$//p')
     [ "$elsewhere" != "$(cat far/host)" ]
-    sleep 2 # its guard comes after a second
+    wait_until guards_are 1
     slurmctld_goes
     cluster kill "$(cat far/host)"
-    sleep 20
+    wait_until more_refusals "$elsewhere" $(($(refusals_on "$elsewhere") + 3))
     cluster heal head
-    wait_until 30 gave_back far
+    wait_until gave_back far
     on head scontrol update nodename="$(cat far/host)" state=down reason=drill
     cluster heal "$(cat far/host)"
     on head scontrol update nodename="$(cat far/host)" state=resume || true # it is back
-    wait_until 30 none_of_alice
-    wait_until 30 state_is "$(cat far/host)" idle
+    wait_until none_of_alice
+    wait_until state_is "$(cat far/host)" idle
 }
 
 only_additional() {
@@ -203,7 +212,7 @@ only_additional() {
 # The driver's host and all of its additional job at once: nobody is left who could.
 @test "what nobody could give back goes when the run is resumed" {
     run_in lost
-    wait_until 30 test -e lost/began
+    wait_until test -e lost/began
     host_of lost >lost/host
     local node
     node=$(on head squeue -h -u alice -o '%N %j' | sed -n 's/ troupe lost$//p')
@@ -212,10 +221,10 @@ only_additional() {
     on "$node" pkill -KILL -u alice . || true
     on "$(cat lost/host)" pkill -KILL -u alice . || true
     on "$node" pkill -KILL -u alice . || true
-    wait_until 20 only_additional
+    wait_until only_additional
     touch lost/go
     cd lost
     submit alice -N1 -n1 -c3 --mem=2000 --no-kill -- "$TROUPE" run --resume lost
-    run -0 finished 40
-    wait_until 10 none_of_alice
+    run -0 finished
+    wait_until none_of_alice
 }

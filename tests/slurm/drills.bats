@@ -17,23 +17,15 @@ teardown() {
     done
 }
 
-# lost_after: seconds from the cut (file cut) to the first executor that is given up.
-lost_after() {
-    local lost
-    lost=$(grep -m 1 ExecutorRemoved troupe-runs/r/events.jsonl |
-        grep -o '"Timestamp":[0-9]*' | cut -d: -f2)
-    echo $(((lost - $(cat cut)) / 1000))
-}
-
 @test "a node dies with all that is on it: its tasks run on another, the run succeeds" {
     pipeline 8 'while [ ! -e go ]; do sleep 0.1; done'
     run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- "${quick[@]}" --set alloc.max_executors=4
-    wait_until 20 have_run 4
+    wait_until have_run 4
     run ! has_run_on node3
     cluster kill node2
-    wait_until 20 has_run_on node3
+    wait_until has_run_on node3
     touch go
-    well 60
+    well
     [[ "$output" == *"lost its executor"* ]]
     nothing_left node1 node3
     cluster heal node2
@@ -41,7 +33,7 @@ lost_after() {
     leftovers node2 | grep -q /tmp/troupe-
     rm -rf troupe-runs
     run_on -N1 -n1 -c2 --mem=2000 -w node2 --
-    well 60
+    well
     nothing_left node2
 }
 
@@ -63,10 +55,10 @@ bred() {
 @test "a spawner is killed, another stopped: what they had started ends before the retry" {
     breeding
     run_on -N1 -n1 -c3 --mem=2000 -w node1 --
-    wait_until 30 bred
+    wait_until bred
     on node1 pkill -KILL -u alice -f '^troupe: spawner 0( |$)'
     on node1 pkill -STOP -u alice -f '^troupe: spawner 1( |$)'
-    well 40
+    well
     [ "$(cat beside.0)" = 0 ]
     [ "$(cat beside.1)" = 0 ]
     [[ "$output" == *"lost its executor: its spawner died; it is run again"* ]]
@@ -81,14 +73,14 @@ one_step_is_left() {
 @test "an srun is killed, and a step: nothing is left where no executor comes any more" {
     pipeline 4 'while [ ! -e go ]; do sleep 0.1; done'
     run_on -N2 -n2 -c2 --mem=2000 -w node1,node2 -- --set slurm.poll=500ms
-    wait_until 20 have_run 4
+    wait_until have_run 4
     on head scontrol update nodename=node2 state=drain reason=drill
-    wait_until 20 grep -q 'is to go: node2 is being drained' troupe-runs/r/events.jsonl
+    wait_until grep -q 'is to go: node2 is being drained' troupe-runs/r/events.jsonl
     on node1 pkill -KILL -o -u alice -f '^srun .*--nodelist=node2 '
-    wait_until 20 one_step_is_left
+    wait_until one_step_is_left
     on node2 pkill -KILL -u alice -f '/troupe-rank step '
     touch go
-    well 60
+    well
     [ "$(cat ran.* | wc -l)" = 6 ]
     nothing_left node1 node2
 }
@@ -107,12 +99,12 @@ stages:
       while [ ! -e go ]; do sleep 0.1; done
 END
     run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- --set slurm.poll=500ms
-    wait_until 20 have_run 4
+    wait_until have_run 4
     cluster kill node2
-    wait_until 90 have_run 8 # Slurm misses a node after 40 s
+    wait_until have_run 8 # Slurm misses a node after 40 s
     [ "$(cat ran.*.1 | sort -u | xargs)" = "node1 node3" ]
     touch go
-    well 20
+    well
     nothing_left node1 node3
 }
 
@@ -131,7 +123,7 @@ stages:
       exec perl -e '$x = "a" x 600_000_000; sleep 60'
 END
     run_on -N2 -n2 -c1 --mem=1500 -w node1,node2 -- --set driver.memory=600m
-    run -1 finished 30
+    run -1 finished
     [[ "$output" =~ "killed for memory (limit "[0-9]+" MiB, peak "[0-9]+" MiB)" ]]
     nothing_left node1 node2
 }
@@ -143,14 +135,14 @@ stages:
   - name: s
     mpi: {ranks: 2}
     run: |
-      trap 'date +%s >term.$TROUPE_RANK; sleep 2; date +%s >saved.$TROUPE_RANK; exit 0' TERM
+      trap 'sleep 2; touch saved.$TROUPE_RANK; exit 0' TERM
       touch ran.$TROUPE_RANK
       while :; do sleep 0.1; done
 END
     run_on -N2 -n2 -c1 --mem=2500 -w node1,node2 -- --set run.grace=1s
-    wait_until 20 test -e ran.0 -a -e ran.1
+    wait_until test -e ran.0 -a -e ran.1
     on head scancel --batch --signal=USR1 "$job"
-    run -75 finished 20
+    run -75 finished
     [ -e saved.0 ] && [ -e saved.1 ]
     nothing_left node1 node2
 }
@@ -174,47 +166,53 @@ stages:
 END
     submit alice --no-kill -N1 -n1 -c1 --mem=1000 -w node1 -- \
         "$TROUPE" run --run-name r --set slurm.poll=500ms --set task.maxFailures=1 p.yaml
-    wait_until 20 have_run 2
+    wait_until have_run 2
     additional_gang
     local node
     node=$(cat ran.1.0)
     [ "$node" != node1 ]
     cluster kill "$node"
     on head scontrol update nodename="$node" state=down reason=drill # not after SlurmdTimeout
-    wait_until 90 have_run 4
+    wait_until have_run 4
     run ! grep -qx "$node" ran.*.1
     touch go
-    well 20
+    well
     nothing_left node1
 }
 
-@test "a node is away for 5 s: nothing is lost" {
+# more_resent N: node2 has sent something again more than so often, since nobody said that it came.
+more_resent() {
+    [ "$(tcp_count node2 RetransSegs)" -gt "$1" ]
+}
+
+@test "a node is away for a while: nothing is lost" {
     pipeline 4 'while [ ! -e go ]; do sleep 0.1; done'
-    run_on -N2 -n2 -c2 --mem=2000 -w node1,node2 -- --set network.timeout=20s
-    wait_until 20 have_run 4
+    run_on -N2 -n2 -c2 --mem=2000 -w node1,node2 -- --set network.timeout=1h \
+        --set executor.heartbeatInterval=1s
+    wait_until have_run 4
+    local before
+    before=$(tcp_count node2 RetransSegs)
     cluster cut node2
-    sleep 5
+    wait_until more_resent $((before + 2))
     cluster heal node2
     touch go
-    well 60
+    well
     [[ "$output" != *"lost its executor"* ]]
     [ "$(cat ran.* | wc -l)" = 4 ]
     nothing_left node1 node2
 }
 
-@test "a node is away for ever: its executors are given up in time and stop by themselves" {
+@test "a node is away for ever: its executors are given up and stop by themselves" {
     pipeline 8 'while [ ! -e go ]; do sleep 0.1; done'
     run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- "${quick[@]}" --set alloc.max_executors=4
-    wait_until 20 have_run 4
+    wait_until have_run 4
     run ! has_run_on node3
     cluster cut node2
-    date +%s%3N >cut
-    wait_until 20 has_run_on node3
+    wait_until has_run_on node3
     touch go
-    well 60
+    well
     [[ "$output" == *"lost its executor"* ]]
-    [ "$(lost_after)" -le 6 ] # 1.1 * 4 s, and a slow machine
-    wait_until 20 bash -c '! cluster exec node2 pgrep -u alice .'
+    wait_until bash -c '! cluster exec node2 pgrep -u alice .'
     nothing_left node1 node2 node3
 }
 
@@ -234,13 +232,13 @@ stages:
       exec perl -e '$x .= "a" x 1_000_000 for 1 .. 230; touch("grown"); sub touch { open F, ">", shift } sleep 1 until -e "go"'
 END
     run_on -N1 -n1 -c4 --mem=3000 --
-    wait_until 30 test -e grown
+    wait_until test -e grown
     run -0 on head scontrol show step "$job"
     echo "$output"
     [[ "$output" == *mem=200M* ]]
     [[ "$output" == *mem=400M* ]]
     touch go
-    well 30
+    well
     [[ "$output" == *"task 0, attempt 0: killed for memory (limit 200 MiB, peak "*"; it is run again"* ]]
     [ "$(<troupe-runs/r/logs/s/1.0.out)" = fine ]
     [ ! -e ran.1.1 ]
@@ -254,17 +252,20 @@ profiles:
   small: {executor: {cores: 1, memory: 100m, memoryOverhead: 56m}, task: {cpus: 1}}
   large: {executor: {cores: 2, memory: 300m, memoryOverhead: 56m}, task: {cpus: 2}}
 stages:
-  - {name: first, profile: small, tasks: 8, run: "touch ran.$TROUPE_TASK.$TROUPE_ATTEMPT; sleep 1"}
+  - {name: first, profile: small, tasks: 8, run: "touch ran.$TROUPE_TASK.$TROUPE_ATTEMPT; until [ -e go ]; do sleep 0.1; done"}
   - {name: second, profile: large, after: [first], tasks: 2, run: "touch second.$TROUPE_TASK"}
 END
-    run_on -N2 -n2 -c2 --mem=2000 --
-    wait_until 20 test -e ran.0.0
-    on head pkill slurmctld
-    wait_until 30 grep -q '"TroupeStageEnded\|StageCompleted' troupe-runs/r/events.jsonl
-    sleep 3
+    run_on -N2 -n2 -c2 --mem=2000 -w node1,node2 --
+    wait_until test -e ran.0.0
+    slurmctld_goes
+    local before
+    before=$(refusals_on node1)
+    touch go
+    wait_until grep -q '"TroupeStageEnded\|StageCompleted' troupe-runs/r/events.jsonl
+    wait_until more_refusals node1 "$before"
     [ ! -e second.0 ]
     cluster heal head
-    well 90
+    well
     [ "$(echo second.* | wc -w)" = 2 ]
     [ "$(echo ran.* | wc -w)" = 8 ]
     nothing_left node1 node2
@@ -274,7 +275,7 @@ END
     pipeline 12 '[ $TROUPE_ATTEMPT = 0 ] && [ $(hostname) = node2 ] && exec sleep 300; sleep 0.2'
     run_on -N2 -n2 -c2 --mem=2000 -w node1,node2 -- --set speculation=true \
         --set speculation.quantile=0.5 --set speculation.minTaskRuntime=500ms
-    well 60
+    well
     has_run_on node2
     grep -q '"Killed":true' troupe-runs/r/events.jsonl
     nothing_left node1 node2
@@ -285,7 +286,7 @@ END
     # There is room for all of them on node1, where the driver is, and for one more.
     run_on -N2 -n2 -c4 --mem=2000 -w node1,node2 -- --set speculation=true \
         --set speculation.quantile=0.5 --set speculation.minTaskRuntime=500ms
-    well 60
+    well
     [ "$(grep -lx node2 ran.*)" = ran.0.1 ]
     grep -q '"Killed":true' troupe-runs/r/events.jsonl
     nothing_left node1 node2
@@ -295,13 +296,13 @@ END
     pipeline 16 'while [ ! -e go ] && [ ! -e go.$(hostname) ]; do sleep 0.1; done'
     run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- --set slurm.poll=500ms \
         --set alloc.max_executors=4
-    wait_until 20 have_run 4
+    wait_until have_run 4
     on head scontrol update nodename=node2 state=drain reason=drill
-    wait_until 20 grep -q 'is to go: node2 is being drained' troupe-runs/r/events.jsonl
+    wait_until grep -q 'is to go: node2 is being drained' troupe-runs/r/events.jsonl
     touch go.node2
-    wait_until 20 has_run_on node3
+    wait_until has_run_on node3
     touch go
-    well 60
+    well
     [[ "$output" != *"run again"* ]]
     [ "$(grep -lx node2 ran.* | wc -l)" = 2 ]
     nothing_left node1 node2 node3
@@ -319,15 +320,15 @@ END
         cd ..
     done
     for i in 1 2 3; do
-        wait_until 30 test -e $i/ran.0.0 -a -e $i/ran.1.0
+        wait_until test -e $i/ran.0.0 -a -e $i/ran.1.0
     done
     on head scancel "${jobs[0]}" # one of alice's ends by force
-    wait_until 20 job_is_over "${jobs[0]}"
+    wait_until job_is_over "${jobs[0]}"
     touch 2/go 3/go
     for i in 2 3; do
         cd $i
         job=${jobs[i - 1]}
-        well 30
+        well
         [[ "$output" != *"run again"* ]]
         [ "$(cat troupe-runs/r/logs/s/*.out | sort | xargs)" = "0 1 2 3 4 5" ]
         cd ..

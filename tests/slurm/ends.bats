@@ -28,28 +28,26 @@ nobody_on() {
 @test "the driver's node loses power: what lives elsewhere ends by itself" {
     pipeline 6 'sleep 300'
     run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- "${quick[@]}"
-    wait_until 20 have_run 6
+    wait_until have_run 6
     cluster cut node1
     cluster kill node1
-    local began=$SECONDS
-    wait_until 20 nobody_on node2 node3
-    [ $((SECONDS - began)) -le 10 ] # 1.1 * 4 s, 2 s until the kill, and a slow machine
+    wait_until nobody_on node2 node3
     nothing_left node2 node3
 }
 
 @test "SIGUSR1: what runs may finish, exit status 75; a new job does the rest only" {
     pipeline 12 'while [ ! -e go ]; do sleep 0.1; done'
     run_on -N2 -n2 -c2 --mem=2000 -w node2,node3 --
-    wait_until 20 have_run 4
+    wait_until have_run 4
     on head scancel --batch --signal=USR1 "$job"
-    wait_until 20 grep -q "time is up soon" out
+    wait_until grep -q "time is up soon" out
     touch go
-    run -75 finished 30
+    run -75 finished
     [[ "$output" == *"--resume r"* ]]
     [ "$(cat ran.* | wc -l)" = 4 ]
     nothing_left node2 node3
     resume_in_new_job -N2 -n2 -c2 --mem=2000 -w node3,node4
-    well 30
+    well
     [ "$(cat ran.* | wc -l)" = 12 ]
     nothing_left node2 node3 node4
 }
@@ -58,15 +56,15 @@ nobody_on() {
     pipeline 8 '[ $TROUPE_TASK -lt 4 ] || while [ ! -e go ]; do sleep 0.1; done'
     submit alice --requeue --open-mode=append -N2 -n2 -c2 --mem=2000 -w node2,node3 -- \
         "$TROUPE" run --set alloc.placement=inside p.yaml
-    wait_until 20 have_run 8
-    wait_until 10 bash -c '[ "$(grep -c SparkListenerTaskEnd troupe-runs/last/events.jsonl)" -ge 4 ]'
+    wait_until have_run 8
+    wait_until bash -c '[ "$(grep -c SparkListenerTaskEnd troupe-runs/last/events.jsonl)" -ge 4 ]'
     run=$(readlink troupe-runs/last)
     on head scontrol requeue "$job"
-    wait_until 20 nobody_on node2 node3
+    wait_until nobody_on node2 node3
     touch go
-    wait_until 20 bash -c '[ "$(cluster exec head squeue -h -o %T -j '"$job"')" = PENDING ]'
+    wait_until bash -c '[ "$(cluster exec head squeue -h -o %T -j '"$job"')" = PENDING ]'
     start_now "$job"
-    wait_until 60 job_is_over "$job"
+    wait_until job_is_over "$job"
     cat out "troupe-runs/$run/state/run.json"
     grep -qx "troupe: Slurm has started job $job again: going on with run $run" out
     [ "$(readlink troupe-runs/last)" = "$run" ]
@@ -89,17 +87,17 @@ only_job_of_alice() {
     pipeline 4 'while [ ! -e go ]; do sleep 0.1; done'
     submit alice --requeue --open-mode=append -N1 -n1 -c1 --mem=1000 -w node1 -- \
         "$TROUPE" run --set alloc.placement=jobs p.yaml
-    wait_until 20 have_run 4
+    wait_until have_run 4
     on head scontrol requeue "$job"
-    wait_until 20 only_job_of_alice
-    wait_until 20 nobody_on node1 node2 node3 node4
+    wait_until only_job_of_alice
+    wait_until nobody_on node1 node2 node3 node4
     start_now "$job"
-    wait_until 30 have_run 8
+    wait_until have_run 8
     touch go
-    wait_until 60 job_is_over "$job"
+    wait_until job_is_over "$job"
     [ "$(grep -o '"status":"[a-z]*"' troupe-runs/last/state/run.json)" = '"status":"succeeded"' ]
-    wait_until 10 nothing_left node1 node2 node3 node4
-    wait_until 10 no_job_of_alice
+    wait_until nothing_left node1 node2 node3 node4
+    wait_until no_job_of_alice
 }
 
 # ends_in SECONDS: Slurm ends $job then.
@@ -112,27 +110,27 @@ ends_in() {
     cd stuck
     pipeline 2 '[ -e go ] || sleep 300'
     run_on -N1 -n1 -c2 --mem=2000 -w node3 -- --set slurm.poll=500ms
-    wait_until 20 have_run 2
+    wait_until have_run 2
     ends_in 16
     local stuck=$job
     cd ../median
     pipeline 6 'sleep 4'
     run_on -N1 -n1 -c2 --mem=2000 -w node2 -- --set slurm.poll=500ms
-    wait_until 20 have_run 2
+    wait_until have_run 2
     ends_in 15
-    run -75 finished 15
+    run -75 finished
     [[ "$output" == *"time is up: the tasks of stage s take 4 s (median), and "*" s are left"*"--resume r"* ]]
     [ "$(cat ran.* | wc -l)" = 4 ]
     resume_in_new_job -N1 -n1 -c2 --mem=2000 -w node4
-    well 30
+    well
     [ "$(cat ran.* | wc -l)" = 6 ]
     cd ../stuck
     job=$stuck
-    run -75 finished 20
+    run -75 finished
     [[ "$output" == *"time is up: the Slurm job ends at "*"--resume r"* ]]
     touch go
     resume_in_new_job -N1 -n1 -c2 --mem=2000 -w node4
-    well 30
+    well
     [ "$(cat ran.* | wc -l)" = 4 ]
     nothing_left node2 node3 node4
 }

@@ -32,7 +32,7 @@ END
 # From node1, which has none of them.
 run_gang() {
     submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --run-name r "$@" p.yaml
-    well 40
+    well
 }
 
 has() {
@@ -43,12 +43,12 @@ has() {
     gang 4
     run_gang
     [ "$(has)" = "node3 0 node3 1 node4 0 node4 1" ]
-    wait_until 10 [ -z "$(on head squeue -h -u alice)" ]
+    wait_until [ -z "$(on head squeue -h -u alice)" ]
 }
 
 @test "where they are not free it has more nodes, with fewer on each" {
     as bob head sbatch -w node3 --gres=gpu:1 -n1 --mem=100 -o /dev/null --wrap "sleep 100"
-    wait_until 10 eval 'on head squeue -h -u bob -o %T | grep -x RUNNING'
+    wait_until eval 'on head squeue -h -u bob -o %T | grep -x RUNNING'
     gang 3
     run_gang
     [[ "$(has)" =~ ^node2\ 0\ node3\ [01]\ node4\ [01]$ ]]
@@ -58,14 +58,14 @@ has() {
     gang 4
     submit alice -N3 -n3 -c3 --mem=1000 --gpus=5 -- \
         "$TROUPE" run --run-name r --set alloc.placement=inside p.yaml
-    well 40
+    well
     [ "$(has)" = "node3 0 node3 1 node4 0 node4 1" ]
 }
 
 @test "more devices than as many on each node never fit" {
     gang 5
     submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --run-name r p.yaml
-    run -3 finished 40
+    run -3 finished
     [[ "$output" == *"has no room for 5 ranks with as many devices on each node"* ]]
 }
 
@@ -84,15 +84,15 @@ stages:
     run: hostname >>ran.$TROUPE_RANK; until [ -e all ]; do sleep 0.1; done
 END
     run_on -N4 -n4 -c2 --mem=900 --
-    wait_until 20 test -e began
+    wait_until test -e began
     cluster cut node2
     touch go
-    wait_until 60 have_run 6 # two ranks of the first try, which had begun
+    wait_until have_run 6 # two ranks of the first try, which had begun
     touch all
-    wait_until 20 grep -q "stage s succeeded" out
+    wait_until grep -q "stage s succeeded" out
     run ! has_run_on node2
     cluster heal node2 # else Slurm does not end the job
-    well 60
+    well
 }
 
 # gang_of COMMAND: two ranks of it, without devices.
@@ -128,11 +128,11 @@ calls() {
     srun_without_pmix
     gang_of hostname
     submit alice -N2 -n2 -c2 --mem=1500 -- "env PATH=$PWD/bin:\$PATH $TROUPE run --run-name r p.yaml"
-    well 40
+    well
     [ "$(calls --mpi=list) $(calls --mpi=pmi2)" = "1 1" ]
     printf 'site: 1\nmpi: none\n' >site.yaml
     submit alice -N2 -n2 -c2 --mem=1500 -- "env PATH=$PWD/bin:\$PATH $TROUPE run --site site.yaml p.yaml"
-    well 40
+    well
     [ "$(calls --mpi=list) $(calls --mpi=pmi2)" = "1 1" ]
     [ "$(grep -c -- '--ntasks=2.*--mpi=none' calls)" = 1 ]
 }
@@ -142,7 +142,7 @@ calls() {
     gang_of hostname
     sed -i 's/mpi: {ranks: 2}/tasks: 2/' p.yaml
     submit alice -N2 -n2 -c2 --mem=1500 -- "env PATH=$PWD/bin:\$PATH $TROUPE run p.yaml"
-    well 40
+    well
     [ "$(calls --mpi=list)" = 0 ]
     [ "$(calls --mpi=none)" -ge 1 ]
 }
@@ -152,7 +152,7 @@ calls() {
     mpicc -o meets "$TROUPE_SOURCE/tests/mpi/meets.c"
     gang_of ./meets
     submit alice -N2 -n2 -c2 --mem=1500 -- "env PATH=$PWD/bin:\$PATH $TROUPE run p.yaml"
-    run -3 finished 40
+    run -3 finished
     [[ "$output" == *"stage s: its program is linked with Open MPI, which srun --mpi=pmix would start, and this Slurm has only none pmi2; build it with MPICH, or say mpi: in the site file"* ]]
     [ "$(grep -c -- '--ntasks=2' calls)" = 0 ]
 }

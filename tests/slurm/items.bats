@@ -39,7 +39,7 @@ stages:
   - {name: merge, after: [sort, sweep], profile: p, run: touch merged}
 END
     submit alice -N2 -n2 -c4 --mem=2000 -- "$TROUPE" run --quiet --keep-going --run-name r p.yaml
-    run finished 120
+    run finished
     echo "$output"
     [ "$status" = 1 ]
     [ "$(ls here | wc -l)" = 2 ]
@@ -62,7 +62,7 @@ END
     rm aligned/a
     sed -i 's/name: sweep,/& env: {A: b},/' p.yaml
     submit alice -N2 -n2 -c4 --mem=2000 -- "$TROUPE" run --quiet --resume r
-    run -0 finished 120
+    run -0 finished
     echo "$output"
     [[ "$output" == *"stage align: 1 task that was done is to run again: output aligned/a "* ]]
     [[ "$output" == *"stage sort: 1 task that was done is to run again: the tasks before them run again"* ]]
@@ -71,7 +71,7 @@ END
     [ "$(cat told)" = 0 ]
     [ "$(as alice head "$TROUPE" logs r align | grep -c '^aligned ')" = 7 ]
     submit alice -N2 -n2 -c4 --mem=2000 -- "$TROUPE" run --quiet --resume r
-    run -0 finished 60
+    run -0 finished
     [[ "$output" == *"nothing is left to do: every stage is done"* ]]
     run -0 nothing_left node1 node2
 }

@@ -11,10 +11,7 @@ setup_file() {
 
 teardown() {
     on head scancel -u alice
-    wait_until 60 none_of_alice
 }
-
-none_of_alice() { [ -z "$(on head squeue -h -u alice -o %i)" ]; }
 
 # moved: bytes that went from their hosts to the run's folder.
 moved() {
@@ -39,7 +36,7 @@ once() {
     cp "$BATS_FILE_TMPDIR/text" . && chmod 644 text
     submit alice --no-kill -N1 -n1 -c2 --mem=2000 -w node1 -- "$TROUPE" run --run-name r \
         --set executor.memory=300m --set events.tasks=all -- "$programs/tally" "$PWD/text" "$PWD/out-dir"
-    run -0 finished 60
+    run -0 finished
     once
     [ "$(bytes Remote)" = 0 ] && [ "$(bytes Local)" -gt 10000 ]
     [ "$(moved)" = 0 ]
@@ -52,7 +49,7 @@ once() {
     maps | sort >before
     grep -q node1 before && grep -q node2 before
     touch wait.go
-    run -0 finished 90
+    run -0 finished
     once
     some_were_moved
     [[ "$output" =~ "shuffled: ".*" moved"$'\n' ]]
@@ -67,8 +64,8 @@ abroad() {
         "$TROUPE" run --run-name r --set executor.memory=300m --set network.timeout=8s \
         --set executor.heartbeatInterval=1s --set events.tasks=all --set slurm.poll=200ms \
         --set driver.cores=2 --set alloc.max_executors=3 -- "$programs/tally" "$PWD/text" "$PWD/out-dir" "$PWD/wait"
-    wait_until 60 test -s wait.here || { cat out; return 1; }
-    wait_until 60 others_are_done
+    wait_until test -s wait.here
+    wait_until others_are_done
     there=$(maps | grep -v node1 | cut -d' ' -f1 | sort -u)
     [[ "$there" == node? ]] || { maps && cat out; return 1; }
     further=$(on head squeue -h -u alice -o '%i %j' | awk '/ troupe / { print $1; exit }')
@@ -79,7 +76,7 @@ abroad() {
     abroad
     [ "$(in_run)" = 0 ]
     touch wait.go
-    run -0 finished 60
+    run -0 finished
     once
     some_were_moved
     grep '"Event":"TroupeOutputsMoved"' troupe-runs/r/events.jsonl | grep "\"Host\":\"$there\""
@@ -89,10 +86,10 @@ abroad() {
 @test "an additional job is cancelled: what it holds is moved in time" {
     abroad
     on head scancel "$further"
-    wait_until 20 some_were_moved
-    wait_until 60 job_is_over "$further"
+    wait_until some_were_moved
+    wait_until job_is_over "$further"
     touch wait.go
-    run -0 finished 60
+    run -0 finished
     once
     nothing_left node1 node2 node3
 }
@@ -100,10 +97,10 @@ abroad() {
 @test "an additional job reaches its end soon: what it holds is moved before" {
     abroad
     on head scontrol update jobid="$further" EndTime="now+40seconds"
-    wait_until 39 some_were_moved
+    wait_until some_were_moved
     run ! job_is_over "$further"
     touch wait.go
-    run -0 finished 60
+    run -0 finished
     once
     nothing_left node1 node2 node3
 }
@@ -115,17 +112,17 @@ drained() {
     grep -q node1 before && grep -q node2 before
     "$@"
     on head scontrol update nodename=node2 state=drain reason=drill
-    wait_until 20 grep -q "is to go: node2 is being drained" troupe-runs/r/events.jsonl
+    wait_until grep -q "is to go: node2 is being drained" troupe-runs/r/events.jsonl
 }
 
 undrain() { on head scontrol update nodename=node2 state=resume; }
 
 @test "a node is drained: what it holds is moved" {
     drained
-    wait_until 20 some_were_moved
+    wait_until some_were_moved
     [ "$(in_run)" = "$(grep -c node2 before)" ]
     touch wait.go
-    run finished 60
+    run finished
     undrain
     [ "$status" = 0 ]
     once
@@ -142,10 +139,10 @@ fill() {
 
 @test "the disk is full when a node goes: what could not be moved is made again" {
     drained fill
-    wait_until 20 grep -q "could not be moved to the run's folder: .*No space left" troupe-runs/r/events.jsonl
+    wait_until grep -q "could not be moved to the run's folder: .*No space left" troupe-runs/r/events.jsonl
     [ "$(in_run)" = 0 ]
     touch wait.go
-    run finished 90
+    run finished
     undrain
     [ "$status" = 0 ]
     right
@@ -157,9 +154,9 @@ hang() { on node2 pkill -STOP -u alice -f "^troupe: executor"; }
 @test "the executor that moves them is killed meanwhile: what it had is made again, and no more" {
     drained hang
     on node2 pkill -KILL -u alice -f "^troupe: executor"
-    wait_until 20 grep -q "could not be moved to the run's folder: the executor that did it is gone" troupe-runs/r/events.jsonl
+    wait_until grep -q "could not be moved to the run's folder: the executor that did it is gone" troupe-runs/r/events.jsonl
     touch wait.go
-    run finished 60
+    run finished
     undrain
     [ "$status" = 0 ]
     right

@@ -9,7 +9,7 @@ setup_file() {
 
 @test "a flat cluster has no racks, and memory is what a node has" {
     submit alice -N2 -n2 -c2 -- "$TROUPE" topo --json
-    run -0 finished 30
+    run -0 finished
     [[ "$output" == *'"node1"'*'"node2"'* ]]
     [[ "$output" != *rack1* ]]
     [[ "$output" == *'"memory"'*4096* ]]
@@ -31,7 +31,7 @@ stages:
       exec perl -e '$x = "a" x 300_000_000; sleep 9'
 END
     submit alice -N2 -n2 -c2 -- "$TROUPE" run p.yaml
-    run -0 finished 60
+    run -0 finished
     [[ "$output" == *"task 0"*"killed for memory (limit 200 MiB, peak "* ]]
     nothing_left node1 node2
 }
@@ -39,6 +39,6 @@ END
 @test "a C program runs over the job's nodes" {
     printf 'a b a\nb a\n' >text
     submit alice -N2 -n2 -c2 -- "$TROUPE" run --set executor.cores=2 -- "$TROUPE_BUILD/tests/programs/wordcount" text
-    run -0 finished 60
+    run -0 finished
     nothing_left node1 node2
 }

@@ -25,7 +25,7 @@ stages:
   - {name: sbatch, profile: one, after: [mpirun], run: "sbatch --wait -o sub.out --mem=100 --wrap 'echo in $SLURM_JOB_ID'"}
 END
     submit alice -N2 -n2 -c2 --mem=1500 -- "$TROUPE" run p.yaml
-    run -0 finished 90
+    run -0 finished
     cd troupe-runs/last/logs
     [ "$(cat srun/0.0.out)" = $'node1\nnode2' ]
     [ "$(cat ranks/0.0.out)" = $'rank 0 of 2, sum 3\nrank 1 of 2, sum 3' ]
@@ -38,12 +38,12 @@ END
 
 @test "tasks of a barrier stage meet over the job's nodes; one that fails takes all along" {
     submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run --set executor.memory=300m -- "$programs/together" 4
-    run -0 finished 60
+    run -0 finished
     [[ "$output" == *"4 tasks said: 0 1 2 3"* ]]
     [ -e troupe-runs/last/logs/executor-0.log ]
     run ! grep -R "mpirun noticed" troupe-runs/last/logs/
     submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run --set executor.memory=300m -- "$programs/together" 4 fail
-    run -0 finished 60
+    run -0 finished
     [[ "$output" == *"is run again: task 1 of barrier stage"*"4 tasks said: 0 1 2 3"* ]]
     nothing_left node1 node2 node3
 }
@@ -72,7 +72,7 @@ stages:
   - {name: fail, profile: one, after: [meet], retries: {max_failures: 1}, mpi: {ranks: 2}, argv: [./meets, exit, "5"]}
 END
     submit alice -N2 -n2 -c2 --mem=1800 -- "$TROUPE" run p.yaml
-    run -1 finished 90
+    run -1 finished
     for rank in 0 1 2 3; do
         [ "$(cat "troupe-runs/last/logs/meet/0.0.$rank.out")" = "rank $rank of 4$2" ]
     done
@@ -100,7 +100,7 @@ mpich_here() {
 @test "a static run of MPICH" {
     mpich_here
     printf 'a b a\nc a\n' >text
-    run -0 as alice node1 timeout 60 srun -K1 --mpi=pmi2 -N1 -n3 --mem-per-cpu=300 \
+    run -0 as alice node1 srun -K1 --mpi=pmi2 -N1 -n3 --mem-per-cpu=300 \
         "$programs/wordcount" "$PWD/text"
     [[ "$output" == *"lines 2 words 5 bytes 10"* ]]
     nothing_left node1 node2 node3
@@ -114,7 +114,7 @@ reads_with() {
     submit alice -N2 -n2 -c2 --mem=3000 -- "$TROUPE" run --set executor.memory=300m \
         --set speculation=true --set speculation.quantile=0.5 --set speculation.multiplier=1.5 \
         --set speculation.efficiency.longRunTaskFactor=100 "${@:2}" -- "$programs/reads" "${arguments[@]}"
-    finished 60 || return 1
+    finished || return 1
     grep -qx "read $(((arguments[0] - 1) * arguments[1] + arguments[3]))" out
     copies=$(grep TaskStart troupe-runs/last/events.jsonl | grep -c '"Speculative":true' || true)
 }
@@ -133,7 +133,7 @@ reads_with() {
 @test "an additional job of a C program is kept while its tasks run" {
     submit alice -N1 -n1 -c1 --mem=1500 -- "$TROUPE" run --set executor.memory=300m \
         --set alloc.max_executors=3 -- "$programs/sleepy" 6 8000
-    run -0 finished 90
+    run -0 finished
     [[ "$output" == *"slept 6"* && "$output" != *cancelled* ]]
     local log=troupe-runs/last/events.jsonl
     grep SparkListenerTaskEnd $log >ends

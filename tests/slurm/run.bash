@@ -45,9 +45,9 @@ has_run_on() {
     grep -lqx "$1" ran.*
 }
 
-# well SECONDS: the job ends so, with success.
+# well: the job ends with success.
 well() {
-    run finished "$1"
+    run finished
     echo "$output"
     [ "$status" = 0 ]
 }

@@ -18,7 +18,8 @@ teardown() {
     on head scancel -u bob
 }
 
-# Of jobs that are over nothing is on the nodes: folders, records, processes, shared memory.
+# Of jobs that are over nothing is on the nodes: folders, records, processes, shared memory. A job
+# may be over for a moment before its epilogs are.
 clean() {
     local host left
     for host in node1 node2; do
@@ -28,11 +29,6 @@ clean() {
             true' "$jobs")
         [ -z "$left" ] || { echo "$host: $left" && return 1; }
     done
-}
-
-# A job may be over for a moment before its epilogs are.
-gets_clean() {
-    wait_until 10 clean || { clean && return 1; }
 }
 
 # run_job: a run of alice in a job on both nodes, all of whose tasks have begun: each
@@ -60,7 +56,7 @@ END
     chmod +x both.sh
     submit alice --no-requeue -N2 -n2 -c2 --mem=1500 -- ./both.sh
     begun() { [ "$(cat at.* | wc -l)" = 4 ] && [ -e begun.0 ]; }
-    wait_until 60 begun || { cat out sleepy.out && return 1; }
+    wait_until begun
 }
 
 # segments: how many of Open MPI's are in shared memory of the batch script's node.
@@ -77,19 +73,19 @@ segments() {
     id=$(cat job)
     [ "$(sort <<<"$output")" = "node1 alice alice 700 $jobs/$id
 node2 alice alice 700 $jobs/$id" ]
-    gets_clean
+    wait_until clean
     # All steps of a job have the same, others nothing of it.
     submit alice -N1 -- "bash -c 'echo \$TROUPE_SCRATCH; echo x >\$TROUPE_SCRATCH/x
         srun cat \$TROUPE_SCRATCH/x; until [ -e go ]; do sleep 0.1; done'"
     there() { [ "$(cat out)" = "$jobs/$job
 x" ]; }
-    wait_until 20 there
+    wait_until there
     run ! as bob node1 ls "$jobs/$job"
     run ! as bob node1 touch "$jobs/x"
     run ! as bob node1 rmdir "$jobs/$job"
     touch go
-    run -0 finished 20
-    gets_clean
+    run -0 finished
+    wait_until clean
     # The user's word for it is not taken.
     # shellcheck disable=SC2016 # the step's words
     [ "$(as alice head env TROUPE_SCRATCH=/tmp srun -n1 bash -c 'dirname $TROUPE_SCRATCH')" = "$jobs" ]
@@ -112,15 +108,15 @@ x" ]; }
     [ -z "$(on node2 find /tmp -maxdepth 1 -name 'troupe-*')" ]
     [ "$(segments)" -ge 2 ]
     touch go
-    run -0 finished 30
-    gets_clean
+    run -0 finished
+    wait_until clean
 }
 
 @test "scancel leaves nothing" {
     run_job
     on head scancel "$job"
-    wait_until 60 job_is_over "$job"
-    gets_clean
+    wait_until job_is_over "$job"
+    wait_until clean
 }
 
 @test "SIGKILL of all of a job's processes leaves nothing" {
@@ -129,8 +125,8 @@ x" ]; }
     on node1 pkill -KILL -u alice .
     wait $! || true # they end by themselves, too
     on head scancel "$job"
-    wait_until 60 job_is_over "$job"
-    gets_clean
+    wait_until job_is_over "$job"
+    wait_until clean
 }
 
 @test "SIGKILL of slurmstepd leaves processes, which are killed; another job's are not" {
@@ -140,7 +136,7 @@ x" ]; }
         "bash -c 'touch \$TROUPE_SCRATCH/keep /dev/shm/keep; exec sleep 1000'"
     mine=$job
     kept() { on node1 ls "$jobs/$mine/keep" /dev/shm/keep; }
-    wait_until 20 kept
+    wait_until kept
     cat >step.sh <<END
 trap '' TERM HUP PIPE
 mkdir -p \$TROUPE_SCRATCH/a/b; touch \$TROUPE_SCRATCH/a/b/c
@@ -151,25 +147,26 @@ for ((;;)); do wait; done
 END
     submit alice --no-requeue -N2 -n2 --mem=1500 -- srun bash step.sh
     begun() { [ -e begun.0 ] && [ -e begun.1 ]; }
-    wait_until 20 begun
+    wait_until begun
     on node1 pkill -KILL -f "^slurmstepd: \[$job\\."
     on node2 pkill -KILL -x slurmstepd
-    sleep 0.5
+    stepds_are_gone() { ! on node2 pgrep -x slurmstepd && ! on node1 pgrep -f "^slurmstepd: \[$job\\."; }
+    wait_until stepds_are_gone
     [ "$(on node2 pgrep -c -u alice .)" = 3 ]
     [ "$(on node1 pgrep -c -u alice -f 'sleep 2000')" = 2 ]
     on head scancel "$job"
-    wait_until 60 job_is_over "$job"
+    wait_until job_is_over "$job"
     gone() { ! on node1 ls "$jobs/$job" && ! on node2 pgrep -u alice .; }
-    wait_until 30 gone
+    wait_until gone
     [ "$(on node1 pgrep -u alice -a .)" = "$(on node1 pgrep -u alice -a -x sleep)" ]
     [ "$(on node1 pgrep -c -u alice -x sleep)" = 1 ]
     [ "$(on node1 ls /dev/shm)" = keep ]
     kept
     on head scancel "$mine"
-    wait_until 30 job_is_over "$mine"
+    wait_until job_is_over "$mine"
     # A file that says nothing of whose it is is the user's to remove.
     on node1 rm /dev/shm/keep
-    gets_clean
+    wait_until clean
 }
 
 @test "an OOM kill leaves nothing" {
@@ -183,9 +180,9 @@ kill -KILL 0
 END
     chmod +x fill.sh
     submit alice --no-requeue -n2 --mem=300 -- ./fill.sh
-    wait_until 60 job_is_over "$job"
+    wait_until job_is_over "$job"
     on head scontrol show job "$job" | grep -q OUT_OF_MEMORY
-    gets_clean
+    wait_until clean
 }
 
 @test "a node that went down and is back: the next job there finds it clean" {
@@ -195,14 +192,14 @@ END
     cluster kill node2
     on node2 rm -r /run/troupe # lives in memory
     on head scontrol update nodename=node2 state=down reason=test
-    wait_until 30 job_is_over "$job"
+    wait_until job_is_over "$job"
     cluster heal node2
     on head scontrol update nodename=node2 state=resume || true # it is back already
-    wait_until 30 state_is node2 idle
+    wait_until state_is node2 idle
     # An epilog, if one came, knew of nothing; the first prolog looks for leftovers.
     on node2 test -e "$jobs/$job/more"
     as bob head srun -w node2 true
-    gets_clean
+    wait_until clean
 }
 
 @test "a slurmd that dies and comes back keeps the folders of jobs that go on" {
@@ -213,20 +210,21 @@ END
     as alice head salloc -N1 -w node2 -n1 --mem=100 bash -c '
         srun bash -c "touch \$TROUPE_SCRATCH/idle"; touch ready; until [ -e go ]; do sleep 0.1; done
         srun bash -c "ls \$TROUPE_SCRATCH >idle"' 3>&- &
+    local idle=$!
     kept() { [ -e ready ] && on node2 ls "$jobs/$job/keep"; }
-    wait_until 20 kept
+    wait_until kept
     on node2 pkill -KILL -x slurmd
     cluster heal node2
     on node2 touch -d '1 hour ago' /run/troupe/.swept
     back() { as bob head srun -w node2 -n1 --mem=100 true; }
-    wait_until 30 back
+    wait_until back
     kept
     touch go
-    run -0 finished 30
+    run -0 finished
     [ "$output" = keep ]
-    wait
+    wait $idle
     [ "$(cat idle)" = idle ]
-    gets_clean
+    wait_until clean
 }
 
 @test "bob's links and folders do alice no harm" {
@@ -246,8 +244,8 @@ END
         ! mv $SLURM_JOB_ID other && ! ln -s /var/tmp/hers 999 && ! touch /run/troupe/x'
     local id=$output
     gone() { ! on node1 test -e "$jobs/$id"; }
-    wait_until 20 gone
-    wait_until 20 state_is node1 idle
+    wait_until gone
+    wait_until state_is node1 idle
     # Hers is all there, his own has gone; what is left is told and out of reach.
     [ "$(on node1 find /var/tmp/hers -type f | wc -l)" = 3 ]
     [ "$(on node1 bash -c "cd $jobs/going/$id.* && find . ! -type d")" = ./open/in/file ]
@@ -255,7 +253,7 @@ END
     # It does not keep the node from working.
     run -0 as alice head srun -w node1 true
     on node1 rm -r "$jobs/going/" /var/tmp/hers /run/both
-    gets_clean
+    wait_until clean
 }
 
 @test "bob swaps folders and links while they are removed" {
@@ -265,9 +263,9 @@ END
     as bob node1 bash -c '
         for ((;;)); do
             until cd "$(cat where)"; do sleep 0.02; done
-            : >"$OLDPWD/swaps.$BASHPID"
             for ((i = 0; i < 60; i++)); do
                 mkdir -p x; : >x/1; mv -T x y; ln -sfn /var/tmp/hers x; mv -T x d7; rm -f x
+                [ $i != 5 ] || : >"$OLDPWD/swaps.$BASHPID"
             done
             cd "$OLDPWD"
         done' >/dev/null 2>&1 3>&- &
@@ -275,14 +273,14 @@ END
     for _ in 1 2 3; do
         # shellcheck disable=SC2016 # the step's words
         as bob head srun -w node1 -n1 bash -c '
-            mkdir -p $TROUPE_SCRATCH/d{1..60}/x; echo $TROUPE_SCRATCH >where; sleep 0.2'
-        rm where
+            mkdir -p $TROUPE_SCRATCH/d{1..60}/x; echo $TROUPE_SCRATCH >where
+            until ls swaps.*; do sleep 0.02; done'
+        rm where swaps.*
     done
-    [ "$(find . -name 'swaps.*' | wc -l)" = 1 ]
     on node1 pkill -KILL -u bob .
     wait $other || true
-    wait_until 60 state_is node1 idle
+    wait_until state_is node1 idle
     [ "$(on node1 find /var/tmp/hers -type f | wc -l)" = 50 ]
     on node1 rm -r "$jobs/going" /var/tmp/hers
-    gets_clean
+    wait_until clean
 }

@@ -9,11 +9,6 @@ setup_file() {
 teardown() {
     on head scancel -u alice
     on head scancel -u bob
-    wait_until 20 nobody_has_a_job
-}
-
-nobody_has_a_job() {
-    [ -z "$(on head squeue -h)" ]
 }
 
 # A stage of three whole nodes, then one of one core of one node.
@@ -43,9 +38,9 @@ started() {
 narrowed() {
     narrowing
     submit alice -N3 -n3 -c4 --mem=2000 -- "$TROUPE" run "$@" p.yaml
-    wait_until 30 started 3
+    wait_until started 3
     touch go
-    wait_until 30 test -s thin
+    wait_until test -s thin
 }
 
 nodes_are() {
@@ -63,6 +58,16 @@ bobs_job() {
     as bob head sbatch --parsable -o /dev/null -N "$1" -n "$1" -c 4 --mem=100 bob.sh
 }
 
+# waits_for_nodes JOB: Slurm has looked, and there are none for it.
+waits_for_nodes() {
+    [ "$(on head squeue -h -j "$1" -o '%T %r')" = "PENDING Resources" ]
+}
+
+# executors_went N
+executors_went() {
+    [ "$(grep -c SparkListenerExecutorRemoved troupe-runs/last/events.jsonl)" -ge "$1" ]
+}
+
 # is_now JOB STATE
 is_now() {
     [ "$(on head squeue -h -j "$1" -o %T)" = "$2" ]
@@ -73,21 +78,20 @@ is_now() {
     first=$(bobs_job 2)
     narrowing
     submit alice -N3 -n3 -c4 --mem=2000 -- "$TROUPE" run p.yaml
-    wait_until 30 started 3
+    wait_until started 3
     second=$(bobs_job 2)
-    sleep 0.5
-    is_now "$second" PENDING
+    wait_until waits_for_nodes "$second"
     touch go
-    wait_until 20 is_now "$second" RUNNING
+    wait_until is_now "$second" RUNNING
     on head scontrol show job "$job" | grep -q ' *NumNodes=1 '
-    wait_until 20 test -s thin
+    wait_until test -s thin
     [ "$(on head squeue -h -j "$job" -o '%N %B')" = "$(cat thin) $(cat thin)" ] # all there is
     on head scancel "$first" "$second"
     touch end
-    run -0 finished 30
+    run -0 finished
     [ "$(nodes_told)" = "3 1" ]
     grep -q 'nodes of Slurm job .* were given back: node.*,node' troupe-runs/last/events.jsonl
-    wait_until 10 nothing_left node1 node2 node3 node4 node5
+    wait_until nothing_left node1 node2 node3 node4 node5
 }
 
 @test "a job that has given nodes back has them again when Slurm starts it again" {
@@ -95,18 +99,18 @@ is_now() {
     # Stages of one profile: the executor goes on.
     sed -i 's/profile: thin/profile: wide/' p.yaml
     job=$(as alice head "$TROUPE" submit --run-name r -N3 -n3 -c4 --mem=2000 p.yaml | tr -dc 0-9)
-    wait_until 30 started 3
+    wait_until started 3
     touch go
-    wait_until 30 test -s thin
-    wait_until 10 nodes_are 1
+    wait_until test -s thin
+    wait_until nodes_are 1
     rm thin
     on head scontrol requeue "$job"
-    wait_until 20 is_now "$job" PENDING
+    wait_until is_now "$job" PENDING
     on head scontrol show job "$job" | grep -q ' *TRES=.*node=3'
     start_now "$job"
-    wait_until 30 test -s thin
+    wait_until test -s thin
     touch end
-    wait_until 30 job_is_over "$job"
+    wait_until job_is_over "$job"
     [ "$(nodes_told)" = "3 1 3" ] # all that is left to do never needed two of them
     [ "$(grep -o '"status":"[a-z]*"' troupe-runs/r/state/run.json)" = '"status":"succeeded"' ]
 }
@@ -124,16 +128,16 @@ is_now() {
 END
     sed -i 's/^stages:/  pair: {executor: {cores: 2, memory: 100m, memoryOverhead: 56m}, task: {cpus: 2}}\n&/' p.yaml
     submit alice -N3 -n3 -c4 --mem=2000 -- "$TROUPE" run p.yaml
-    wait_until 30 started 3
+    wait_until started 3
     touch go
-    wait_until 30 test -s thin
+    wait_until test -s thin
     touch next
-    wait_until 20 test -s pair.0 -a -s pair.1
+    wait_until test -s pair.0 -a -s pair.1
     nodes_are 1
     [ "$(on head squeue -h -u alice | wc -l)" = 1 ]
     [ "$(cat pair.0 pair.1 | sort -u)" = "$(on head squeue -h -j "$job" -o %N)" ]
     touch end
-    run -0 finished 30
+    run -0 finished
 }
 
 # By what slurmctld says.
@@ -145,24 +149,24 @@ shrinking_is() {
 
 @test "alloc.shrink=false, or Slurm's refusal, leaves the driver's job as it is" {
     narrowed --set alloc.shrink=false
-    sleep 1
+    wait_until executors_went 2
     nodes_are 3
     touch end
-    run -0 finished 30
+    run -0 finished
     [ "$(nodes_told)" = 3 ]
     own_folder
     local conf
     conf=$(cluster folder)/../etc/slurm.conf
     sed -i 's/^SchedulerParameters=.*/&,disable_job_shrink/' "$conf"
     on head scontrol reconfigure
-    wait_until 10 shrinking_is disabled
+    wait_until shrinking_is disabled
     narrowed --set slurm.poll=1s
-    wait_until 10 grep -q "Slurm: .*(job $job was to give back node.*, and keeps what it has)" out
+    wait_until grep -q "Slurm: .*(job $job was to give back node.*, and keeps what it has)" out
     touch end
-    run -0 finished 30
+    run -0 finished
     sed -i 's/,disable_job_shrink//' "$conf"
     on head scontrol reconfigure
-    wait_until 10 shrinking_is enabled
+    wait_until shrinking_is enabled
     [ "$(grep -c "was to give back" out)" = 1 ]
     [ "$(nodes_told)" = 3 ]
 }
@@ -174,16 +178,17 @@ shrinking_is() {
     submit alice -N3 -n3 -c4 --mem=2000 -- bash -c "'"'
         last=$(scontrol show hostnames | tail -n 1)
         srun -N1 -n1 -c1 --mem=100 -w $last --overlap bash -c "until [ -e stop ]; do sleep 0.1; done; echo ended >stopped" &
-        '"$TROUPE run p.yaml; s=\$?; wait; exit \$s'"
+        '"$TROUPE run --set slurm.poll=500ms p.yaml; s=\$?; wait; exit \$s'"
     touch go
-    wait_until 30 test -s thin
-    sleep 2
+    wait_until test -s thin
+    wait_until executors_went 2
+    looks_again
     nodes_are 3
     touch stop
-    wait_until 10 nodes_are 1
+    wait_until nodes_are 1
     [ "$(cat stopped)" = ended ]
     touch end
-    run -0 finished 30
+    run -0 finished
     nothing_left node1 node2 node3 node4 node5
 }
 
@@ -197,15 +202,15 @@ one_node_is_held() {
     # Beside each other: the thin one at the driver's, a wide one inside, two in an additional job.
     sed -i 's/cores: 4/cores: 3/; s/cpus: 4/cpus: 3/; /after:/d' p.yaml
     submit alice -N2 -n2 -c4 --mem=2000 -- "$TROUPE" run --set driver.cores=3 p.yaml
-    wait_until 30 started 3
-    wait_until 30 test -s thin
+    wait_until started 3
+    wait_until test -s thin
     on "$(cat thin)" mount --bind /dev/null /run/munge/munge.socket.2
     touch go
-    sleep 3
+    wait_until executors_went 3
     [ "$(on head squeue -h -t RUNNING -o %D | xargs)" = "2 2" ]
     on "$(cat thin)" umount /run/munge/munge.socket.2
-    wait_until 20 one_node_is_held
+    wait_until one_node_is_held
     touch end
-    run -0 finished 30
-    wait_until 20 nothing_left node1 node2 node3 node4 node5
+    run -0 finished
+    wait_until nothing_left node1 node2 node3 node4 node5
 }

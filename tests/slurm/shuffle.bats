@@ -15,7 +15,7 @@ setup_file() {
     [ "$(folders node1 | wc -l)" = 1 ] && [ "$(folders node2 | wc -l)" = 1 ]
     [ ! -e troupe-runs/r/state/scratch/shuffle ]
     touch wait.go
-    run -0 finished 60
+    run -0 finished
     right
     [ "$(maps | wc -l)" = 7 ]
     [ "$(bytes Remote)" -gt 10000 ] && [ "$(bytes Local)" -gt 10000 ]
@@ -26,7 +26,7 @@ setup_file() {
 @test "map outputs stay on their nodes while these are cut anew" {
     tally
     touch wait.go
-    run -0 finished 60
+    run -0 finished
     right
     maps
     echo "$(bytes Remote) fetched, $(bytes Local) opened"
@@ -41,20 +41,20 @@ setup_file() {
     grep -q node1 before && grep -q node2 before
     cluster kill node2
     touch wait.go
-    wait_until 100 grep -q '^events: ' out
+    wait_until grep -q '^events: ' out
     right
     # what was done on the node that stayed was done once, the rest twice
     sed -n 's/node2 //p' before | sort >want-twice
     maps | sed 's/.* //' | sort | uniq -d | diff want-twice -
     # Slurm has a job end on a node before it says that it has: the dead one too
     cluster heal node2
-    run -0 finished 60
+    run -0 finished
     nothing_left node1
     # what it has left there goes with the user's next run
     [ "$(folders node2 | wc -l)" = 1 ]
     submit alice -N1 -n1 -c2 --mem=1000 -w node2 -- "$TROUPE" run --run-name later \
         --set executor.memory=300m -- "$programs/tally" "$PWD/text" "$PWD/later"
-    run -0 finished 60
+    run -0 finished
     LC_ALL=C sort later/part-* | cmp - "$BATS_FILE_TMPDIR/want"
     nothing_left node1 node2
 }
@@ -63,7 +63,7 @@ setup_file() {
     tally TALLY_PLAIN=1
     on node2 pkill -9 -u alice .
     touch wait.go
-    run -0 finished 60
+    run -0 finished
     right
     nothing_left node1 node2
 }
@@ -72,18 +72,20 @@ setup_file() {
     tally TALLY_PLAIN=1
     [ "$(folders node1 | wc -l)" = 1 ] && [ "$(folders node2 | wc -l)" = 1 ]
     on node1 pkill -9 -u alice -f "^$programs/tally"
-    run finished 60
+    run finished
     [ "$status" != 0 ]
     nothing_left node1 node2
 }
+
+none_on() { [ -z "$(folders "$1")" ]; }
 
 @test "they go from a node that takes its time, too" {
     tally TALLY_PLAIN=1
     on node2 pkill -STOP -f '^[^ ]*troupe-rank step'
     on node1 pkill -9 -u alice -f "^$programs/tally"
-    sleep 3
+    wait_until none_on node1
     on node2 pkill -CONT -f '^[^ ]*troupe-rank step'
-    run finished 60
+    run finished
     [ "$status" != 0 ]
     nothing_left node1 node2
 }
@@ -95,13 +97,13 @@ copy_on() { on "$1" bash -c 'ls /tmp/troupe-*/shuffle/4294967295-*'; }
     submit alice --no-kill -N2 -n2 -c2 --mem=2000 -w node1,node2 -- env SUMS_FIRST=node1 SUMS_SECOND="$PWD/second" SUMS_WAIT=1 \
         "$TROUPE" run --run-name r --set executor.memory=300m --set events.tasks=all \
         --set scheduler.minRegisteredResourcesRatio=1 -- "$programs/sums" table 20000000
-    wait_until 60 copy_on node1
+    wait_until copy_on node1
     # what is left of the file is on node1
     rm troupe-runs/r/state/scratch/broadcasts/1
     touch second
-    wait_until 60 copy_on node2
+    wait_until copy_on node2
     touch go on
-    run -0 finished 60
+    run -0 finished
     [[ "$output" =~ "right" ]]
     [[ "$output" =~ "after: -11 " ]]
     nothing_left node1 node2

@@ -41,14 +41,14 @@ rpcs() {
     local before ours theirs
     before=$(rpcs)
     touch go
-    run -0 finished 60
+    run -0 finished
     [[ "$output" =~ "Slurm: "([0-9]+)" RPCs of ours, about "([0-9]+)" by srun (4 steps)" ]]
     ours=${BASH_REMATCH[1]} theirs=${BASH_REMATCH[2]}
     [ "$ours" -ge 5 ]
     [ "$theirs" = 12 ]
     # The last of them are told by slurmstepd when the run is over already.
     counted() { [ "$(rpcs)" -ge $((before + ours + theirs)) ]; }
-    wait_until 10 counted
+    wait_until counted
     [ "$(rpcs)" = $((before + ours + theirs)) ]
     cd troupe-runs/last
     grep -q "\"TroupeSlurmCosts\",\"RPCs\":$ours,\"Sruns\":4,\"Srun RPCs\":12" events.jsonl
@@ -65,7 +65,7 @@ rpcs() {
     # may be late as well, on a busy machine.
     submit alice -N2 -n2 -c2 --mem=2000 -- \
         "$TROUPE" run --set alloc.placement=inside --set slurm.max_rpcs_per_minute=60 p.yaml
-    run -0 finished 60
+    run -0 finished
     local times
     times=$(grep -e SparkListenerApplicationStart -e SparkListenerExecutorAdded troupe-runs/last/events.jsonl |
         sed 's/.*"Timestamp":\([0-9]*\).*/\1/')
@@ -101,7 +101,7 @@ END
     together 2 | stage wide 2 >p.yaml
     submit alice -N2 -n2 -c2 --mem=2000 -- \
         "env PATH=$PWD/bin:\$PATH $TROUPE run p.yaml"
-    run -0 finished 90
+    run -0 finished
     [[ "$output" == *"Slurm limits how often it is called"* ]]
     [[ "$output" != *"ate limit exceeded"* ]]
     [ "$(wc -l <calls)" -ge 5 ]
@@ -117,7 +117,7 @@ gang_refused() {
         stage solve 1 'mpi: {ranks: 2}' 'retries: {max_failures: 1}' | sed '/tasks:/d' >p.yaml
     submit alice -N2 -n2 -c2 --mem=2000 -- \
         "env PATH=$PWD/bin:\$PATH $TROUPE run p.yaml"
-    run -0 finished 60
+    run -0 finished
     [ "$(wc -l <calls)" = 3 ]
     [ "$(cat troupe-runs/last/logs/solve/0.0.1.out)" = "rank 1 of attempt 0" ]
 }
@@ -141,14 +141,14 @@ END
     sed -i 's/cores: 1,/cores: 1, seat: 1,/' p.yaml
     submit alice -N2 -n2 -c2 --mem=2000 -L matlab:2 -- \
         "$TROUPE" run --site site.yaml --set alloc.placement=inside p.yaml
-    run -0 finished 60
+    run -0 finished
     [ "$(grep -c SparkListenerExecutorAdded troupe-runs/last/events.jsonl)" = 2 ]
     [ ! -e toomany ]
     # More than the job has never fits.
     sed -i 's/seat: 1/seat: 3/' p.yaml
     submit alice -N2 -n2 -c2 --mem=2000 -L matlab:2 -- \
         "$TROUPE" run --site site.yaml --set alloc.placement=inside p.yaml
-    run -3 finished 30
+    run -3 finished
     [[ "$output" == *"p.yaml:3:"*"seat"* ]]
 }
 
@@ -160,11 +160,11 @@ END
     together 2 | stage s 2 >p.yaml
     sed -i 's/cores: 1,/cores: 1, back: 1,/' p.yaml
     submit alice -N4 -n4 -c1 --mem=1000 -- "$TROUPE" run --site site.yaml p.yaml
-    run -0 finished 60
+    run -0 finished
     [[ "$(sort -u at.* | xargs)" =~ ^"node3"(" node4")?$|^"node4"$ ]]
     sed -i 's/back: 1/far: 1/' p.yaml
     submit alice -N4 -n4 -c1 --mem=1000 -- "$TROUPE" run --site site.yaml p.yaml
-    run -3 finished 30
+    run -3 finished
     [[ "$output" == *"p.yaml:3:"*"far"* ]]
 }
 
@@ -180,7 +180,7 @@ END
     echo 'echo $(hostname) $CUDA_VISIBLE_DEVICES >at.$TROUPE_TASK; until [ -e go ]; do sleep 0.1; done' | stage s 2 >p.yaml
     sed -i 's/cores: 1,/cores: 1, seat: 1, back: 1, gpu: 1,/; s/task: {/task: {gpu: 1, /' p.yaml
     submit alice -N1 -n1 -c1 --mem=1000 -w node1 -- "$TROUPE" run --site site.yaml p.yaml
-    wait_until 30 test -s at.0 -a -s at.1
+    wait_until test -s at.0 -a -s at.1
     local additional
     additional=$(on head squeue -h -u alice -n "troupe $(readlink troupe-runs/last)" -o %i)
     run -0 on head scontrol show job "$additional"
@@ -189,7 +189,7 @@ END
     [[ "$output" == *" NodeList=node[3-4]"* ]]
     [ "$(cat at.* | sort | xargs)" = "node3 0 node4 0" ]
     touch go
-    run -0 finished 30
+    run -0 finished
 }
 
 # where_local HOST: how near the tasks that ran there were, a line each.
@@ -204,7 +204,7 @@ where_local() {
     echo 'sleep 1.2' | stage near 6 'prefer: [node1]' >p.yaml
     submit alice -w 'node[1-3]' -N3 -n3 -c1 --mem=1000 -- "$TROUPE" run --site site.yaml \
         --set alloc.placement=inside --set locality.wait.node=100ms --set locality.wait.rack=60s p.yaml
-    run -0 finished 60
+    run -0 finished
     # Slurm has node1 and node2 in one rack. Before anybody came who is nearer, some may
     # have gone to node2.
     [ "$(where_local node3 | sort -u)" = RACK_LOCAL ]
@@ -222,12 +222,12 @@ in_tmp() {
 @test "a run folder that other nodes do not see is one clear error" {
     together 4 | stage wide 4 >p.yaml
     in_tmp --set driver.memory=500m
-    run -3 finished 60
+    run -3 finished
     [[ "$output" == *"node2"*"/tmp/w/troupe-runs/"*"must be on a file system that all nodes share"* ]]
     [ "$(grep -c 'file system that all nodes share' <<<"$output")" = 1 ]
     echo true | stage solve 1 'mpi: {ranks: 4}' | sed '/tasks:/d' >p.yaml
     in_tmp
-    run -4 finished 60
+    run -4 finished
     [[ "$output" == *"/tmp/w/troupe-runs/"*" on node2 "* ]]
     [[ "$output" == *"must be on a file system that all nodes share"* ]]
     nothing_left node1 node2
@@ -238,7 +238,7 @@ in_tmp() {
     mkdir -m 555 ro
     cp p.yaml ro/
     submit alice -N1 -n1 -c2 --mem=1000 -- "bash -c 'cd ro && exec $TROUPE run p.yaml'"
-    run -4 finished 30
+    run -4 finished
     [[ "$output" == *"cannot make "*"troupe-runs"* ]]
 }
 
@@ -256,7 +256,7 @@ until [ $(ls at.* | wc -l) = 4 ]; do sleep 0.1; done' | stage s 4 >p.yaml
     sed -i 's/cores: 1, memory/fpga: 1, &/; s/cpus: 1/&, fpga: 1/' p.yaml
     submit alice -N2 -n2 -c2 --mem=2000 -- "$TROUPE" run --set alloc.placement=inside \
         --set executor.resource.fpga.discoveryScript=find p.yaml
-    run -0 finished 60
+    run -0 finished
     cat at.*
     [ "$(cat at.* | sort -u | wc -l)" = 4 ]
     [ "$(cut -d' ' -f2 at.* | sort | sed 's/\.[12]$//' | xargs)" = "$(cut -d' ' -f1 at.* | sort | xargs)" ]
@@ -269,11 +269,11 @@ until [ $(ls at.* | wc -l) = 4 ]; do sleep 0.1; done' | stage s 4 >p.yaml
     sed -i 's/cores: 1, memory/fpga: 1, &/; s/cpus: 1/&, fpga: 1/' q.yaml
     submit alice -w node2 -N1 -n1 -c2 --mem=2000 -- "$TROUPE" run --set alloc.placement=inside \
         --set executor.resource.fpga.discoveryScript=find --run-name q q.yaml
-    run -0 finished 60
+    run -0 finished
     [ "$(grep -c '"SparkListenerExecutorAdded"' troupe-runs/q/events.jsonl)" = 1 ]
     # A script that fails says where and why.
     printf '#!/bin/sh\necho nothing here >&2\nexit 3\n' >find
     submit alice -N1 -n1 -c2 --mem=2000 -- "$TROUPE" run --set alloc.placement=inside \
         --set executor.resource.fpga.discoveryScript=find p.yaml
-    wait_until 60 grep -q "discovery script $PWD/find of fpga on node.*: it ended with exit status 3: nothing here" out
+    wait_until grep -q "discovery script $PWD/find of fpga on node.*: it ended with exit status 3: nothing here" out
 }

@@ -24,8 +24,14 @@ teardown_file() {
     cluster down
 }
 
+# What the test before has left to Slurm is waited for here, where a hang is told.
 setup() {
+    wait_until nobody_has_a_job
     own_folder
+}
+
+nobody_has_a_job() {
+    [ -z "$(on head squeue -h)" ]
 }
 
 own_folder() {
@@ -36,14 +42,23 @@ own_folder() {
 on() { cluster exec "$@"; }
 as() { cluster exec --user "$@"; }
 
-# wait_until SECONDS COMMAND…: until the command succeeds.
+# wait_until COMMAND…: until the command succeeds. There is no bound but the point's own timeout
+# (./drill), which tells the line that waited; after a minute it says what there is.
 wait_until() {
-    local until=$((SECONDS + $1))
-    shift
+    local looks=0
     until "$@" >/dev/null 2>&1; do
-        [ $SECONDS -lt $until ] || { echo "never: $*"; return 1; }
+        looks=$((looks + 1))
+        [ $looks != 600 ] || so_far "$@" >&4 2>&1 || true
         sleep 0.1
     done
+}
+
+# so_far COMMAND…: for who reads why it never succeeded.
+so_far() {
+    echo "still waiting for: $*"
+    on head squeue -a
+    on head sinfo -N -o '%N %T %E'
+    tail -n 30 out 2>/dev/null
 }
 
 # state_is NODE STATE. (Of one node alone, sinfo -n, slurmctld may tell an old state.)
@@ -80,7 +95,34 @@ slurmctld_is_gone() {
 # Until `cluster heal head`.
 slurmctld_goes() {
     on head pkill slurmctld
-    wait_until 30 slurmctld_is_gone
+    wait_until slurmctld_is_gone
+}
+
+# calls_of USER: how often slurmctld has been called by a user since it was started. Commands of
+# the tests call as root or slurm, so that alice's calls are those of her run.
+calls_of() {
+    on head sdiag | sed -nE "s/^\s*$1 *\( *[0-9]+\) *count:([0-9]+) .*/\1/p"
+}
+
+# looks_again: until alice's run has asked Slurm twice more: the second time after it has done
+# what it made of the first answer.
+looks_again() {
+    wait_until has_called $(($(calls_of alice) + 2))
+}
+has_called() { [ "$(calls_of alice)" -ge "$1" ]; }
+
+# refusals_on HOST: how many calls from there nobody has answered, as when slurmctld is away.
+refusals_on() { tcp_count "$1" AttemptFails; }
+
+# tcp_count HOST NAME: what its kernel has counted so far.
+tcp_count() {
+    on "$1" awk -v name="$2" '$1 == "Tcp:" && !n++ { for (i = 2; i <= NF; i++) at[$i] = i }
+        $1 == "Tcp:" { count = $at[name] } END { print count }' /proc/net/snmp
+}
+
+# more_refusals HOST N: there are more than N.
+more_refusals() {
+    [ "$(refusals_on "$1")" -gt "$2" ]
 }
 
 job_is_over() {
@@ -88,10 +130,10 @@ job_is_over() {
     states=$(on head squeue -h -j "$1" -o %T 2>&1) && [ -z "$states" ] || [[ "$states" == *"Invalid job id"* ]]
 }
 
-# finished SECONDS: waits for $job and shows its output; its exit status, or 128 and the
-# signal that ended it.
+# finished: waits for $job and shows its output; its exit status, or 128 and the signal that
+# ended it.
 finished() {
-    wait_until "$1" job_is_over "$job" || return 1
+    wait_until job_is_over "$job"
     cat out
     local code
     code=$(on head scontrol show job "$job" | grep -o -m 1 ' ExitCode=[0-9]*:[0-9]*') || return 1

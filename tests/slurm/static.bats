@@ -6,13 +6,13 @@ setup_file() {
     cluster_up -n 4 --racks 2 --gpus 3 --fast
 }
 
-# ranks OPTION… PROGRAM WORD…: as a step of its own job, at most a minute. Once more where
-# Slurm 22.05 refused a connection of its own (docs/platform.md), which it says.
+# ranks OPTION… PROGRAM WORD…: as a step of its own job. Once more where Slurm 22.05 refused a
+# connection of its own (docs/platform.md), which it says.
 ranks() {
     local status errors=$BATS_TEST_TMPDIR/errors
     for _ in 1 2; do
         status=0
-        as alice node1 env SLURM_PMIX_TIMEOUT=20 timeout 60 srun -K1 --mpi=pmix \
+        as alice node1 env SLURM_PMIX_TIMEOUT=60 srun -K1 --mpi=pmix \
             --mem-per-cpu=300 "$@" 2>"$errors" || status=$?
         grep -q "Munge decode failed" "$errors" || break
     done
@@ -63,7 +63,7 @@ hosts() {
 @test "the same under mpirun in a batch job" {
     submit alice -w node2,node3 -N2 -n3 -c1 --mem-per-cpu=300 -- \
         env TROUPE_OPT_locality_wait=1h mpirun -n 3 "$programs/places" 0 node3 node2
-    run -0 finished 60
+    run -0 finished
     [ "$(hosts)" = "node3 node2" ]
     [ "$(localities)" = "NODE_LOCAL NODE_LOCAL" ]
     nothing_left node2 node3
@@ -98,10 +98,10 @@ executors() {
 @test "a driver that cannot start ends all ranks" {
     mkdir -m 555 here && cd here
     run ranks -N2 -n3 "$programs/places" 0 -
-    [ "$status" != 0 ] && [ "$status" != 124 ]
+    [ "$status" != 0 ]
     [[ "$output" == *"cannot make the folder "*"troupe-runs"* ]]
     run ranks --export=ALL,TROUPE_OPT_task_cpus=many -N2 -n3 "$programs/places" 0 -
-    [ "$status" != 0 ] && [ "$status" != 124 ]
+    [ "$status" != 0 ]
     [[ "$output" == *TROUPE_OPT_task_cpus* ]]
     nothing_left node1 node2 node3 node4
 }

@@ -20,14 +20,14 @@ END
     cat >p.yaml <<'END'
 troupe: 1
 name: my weather
-params: {seconds: "0"}
+params: {held: "no"}
 stages:
   - {name: first, run: "echo first >>trace"}
   - name: second
     after: [first]
     tasks: 2
     run: |
-      sleep "$TROUPE_PARAM_seconds"
+      [ "$TROUPE_PARAM_held" = no ] || until [ -e go ]; do sleep 0.1; done
       echo $SLURM_JOB_ID
       if [ -e fail ]; then exit 7; fi
 END
@@ -93,17 +93,19 @@ END
     chmod 755 app
     # It never calls trp_init, and is told so.
     run -2 submit --wait --parsable -- ./app "it's" 'a  b' '$x'
-    wait_until 10 test -s words
+    wait_until test -s words
     [ "$(cat words)" = "<it's><a  b><\$x>" ]
 }
 
 @test "the announced end stops the run with 75, and --resume goes on in a new job" {
-    run -0 --separate-stderr submit --run-name slow --param seconds=5 p.yaml
-    wait_until 20 grep -q "running" troupe-runs/slow/state/run.json
-    wait_until 20 test -e troupe-runs/slow/logs/second/0.0.out
+    run -0 --separate-stderr submit --run-name slow --param held=yes p.yaml
+    wait_until grep -q "running" troupe-runs/slow/state/run.json
+    wait_until test -e troupe-runs/slow/logs/second/0.0.out
     job=$(job_of slow)
     on head scancel --batch --signal=USR1 "$job"
-    wait_until 20 state_of_job "$job" FAILED
+    wait_until grep -q "time is up soon" "troupe-runs/slow/job-$job.out"
+    as alice head touch go
+    wait_until state_of_job "$job" FAILED
     [ "$(job_field "$job" ExitCode)" = 75:0 ]
     run -0 --separate-stderr submit --wait --resume last
     [ "$(ls troupe-runs)" = $'last\nslow' ]
@@ -112,13 +114,14 @@ END
 }
 
 @test "a requeued job goes on with its run under the same name" {
-    run -0 --separate-stderr submit --run-name again --param seconds=4 p.yaml
-    wait_until 20 test -e troupe-runs/again/logs/second/0.0.out
+    run -0 --separate-stderr submit --run-name again --param held=yes p.yaml
+    wait_until test -e troupe-runs/again/logs/second/0.0.out
     job=$(job_of again)
     on head scontrol requeue "$job"
-    wait_until 20 state_of_job "$job" PENDING
+    wait_until state_of_job "$job" PENDING
+    as alice head touch go
     start_now "$job"
-    wait_until 60 state_of_job "$job" COMPLETED
+    wait_until state_of_job "$job" COMPLETED
     [ "$(job_field "$job" Restarts)" = 1 ]
     [ "$(ls troupe-runs)" = $'again\nlast' ]
     [ "$(cat trace)" = first ]

@@ -426,12 +426,18 @@ static enum answer answer_of_driver(const struct step *s, int64_t silence_ms)
         return REFUSES;
     memcpy(host, shape->driver, (size_t)(colon - shape->driver));
     host[colon - shape->driver] = '\0';
+    bool told = false;
     for (;;) {
         enum answer answer = answer_of(host, colon + 1);
         now = trp_clock_ms();
-        if (answer == SILENT && now < silent_until)
+        if (answer == SILENT && now < silent_until) {
+            if (!told)
+                dprintf(s->log,
+                        "troupe: the driver at %s does not answer; it is asked again\n",
+                        shape->driver);
+            told = true;
             sleep(1);
-        else if (answer == LISTENS && now < dead_by)
+        } else if (answer == LISTENS && now < dead_by)
             nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000L}, NULL);
         else
             return answer;
