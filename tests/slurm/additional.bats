@@ -418,21 +418,29 @@ ends_in() {
     on head scontrol update jobid="$2" EndTime="now+$1seconds"
 }
 
+# on_one_node RUN-OPTION…: a run with a clock that moves, on node1, and its additional job too.
+on_one_node() {
+    moving_clock node1
+    hog 5 4 -w node2,node3,node4,node5,node6
+    submit alice -w node1 -N1 -n1 -c1 --mem=1000 -- "$TROUPE" run --set driver.cores=1 \
+        --set alloc.placement=jobs --set slurm.poll=1s "$@" p.yaml
+}
+
 logged() {
     grep -q "$1" troupe-runs/last/events.jsonl
 }
 
 @test "the end of an additional job is near: tasks that could not end there run in another one" {
     # shellcheck disable=SC2016 # the task's words
-    small_tasks 6 'hostname >>in.$TROUPE_TASK; until [ -e go ]; do sleep 0.2; done; [ -e quick ] || sleep 3'
-    whole_node --set driver.cores=4 --set slurm.poll=200ms --set alloc.max_executors=3 \
-        --set task.maxFailures=1
+    small_tasks 6 'hostname >>in.$TROUPE_TASK; until [ -e go ]; do sleep 0.2; done'
+    on_one_node --set alloc.max_executors=3 --set task.maxFailures=1
     wait_until started 3
     local first
     first=$(first_additional)
-    sleep 3
-    touch go # they take 6 s, and end in 3
-    ends_in 7 "$first"
+    advance_on node1 400s
+    ends_in 700 "$first" # for the run it is 400 s later than for Slurm
+    looks_again
+    touch go
     wait_until logged "is replaced: its Slurm job ends before tasks"
     wait_until started 6
     wait_until job_is_over "$first"
@@ -457,11 +465,11 @@ logged() {
 
 @test "tasks that take longer than any additional job end the run with 3, and the reason" {
     until_told 4
-    whole_node --set driver.cores=4 --set slurm.poll=200ms --set alloc.max_executors=2
+    on_one_node --set alloc.max_executors=2
     wait_until started 2
-    sleep 3
-    ends_in 1 "$(first_additional)"
-    sleep 2
+    ends_in 200 "$(first_additional)"
+    looks_again
+    advance_on node1 400s
     touch go.0 go.1
     run -3 finished
     [[ "$output" == *"tasks of profile small take "*" s (median), and an additional Slurm job ends after "*" s"* ]]
@@ -708,8 +716,8 @@ begun() {
     [ "$(cat in.* 2>/dev/null | wc -l)" -ge "$1" ]
 }
 
-# slurm_misses NODE: after SlurmdTimeout, or told.
-slurm_misses() {
+# is_missed NODE
+is_missed() {
     on head sinfo -h -N -o '%N %T' | grep "^$1 down"
 }
 
@@ -718,7 +726,7 @@ slurm_misses() {
 ends_without() {
     touch go
     wait_until said "stage s succeeded"
-    on head scontrol update nodename="$1" state=down reason=drill
+    misses "$1"
     cluster heal "$1"
     finished
     on head scontrol update nodename="$1" state=resume 2>/dev/null || true # it may be back
@@ -731,7 +739,7 @@ ends_without() {
     full_job
     cluster kill node2
     wait_until begun 6
-    run ! slurm_misses node2
+    run ! is_missed node2
     [ "$(cat in.* | grep -c node2)" = 2 ]
     [ "$(additional RUNNING)" = 1 ]
     ends_without node2
@@ -742,7 +750,7 @@ ends_without() {
     full_job --set network.timeout=2s --set executor.heartbeatInterval=500ms
     cluster cut node2
     wait_until begun 6
-    run ! slurm_misses node2
+    run ! is_missed node2
     [ "$(cat in.* | grep -c node2)" = 2 ]
     ends_without node2
 }
@@ -757,7 +765,7 @@ ends_without() {
     [ "$node" != "$(host_of "$job")" ]
     cluster kill "$node"
     wait_until begun 8
-    run ! slurm_misses "$node"
+    run ! is_missed "$node"
     [ "$(cat in.* | grep -c "$node")" = 4 ]
     ends_without "$node"
 }

@@ -3,6 +3,11 @@
 # fails is repeated by hand as its line says.
 bats_require_minimum_version 1.5.0
 
+# Ten rounds may take as long as other files.
+setup_file() {
+    export BATS_TEST_TIMEOUT=2400
+}
+
 @test "ten rounds of random faults: right results, and nothing left" {
     run "${BATS_TEST_DIRNAME}/chaos" --rounds 10 --seed 1 --keep "$TROUPE_BUILD/chaos-failed"
     echo "$output"

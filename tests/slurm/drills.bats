@@ -25,6 +25,8 @@ teardown() {
     cluster kill node2
     wait_until has_run_on node3
     touch go
+    wait_until grep -q "stage s succeeded" out
+    misses node2
     well
     [[ "$output" == *"lost its executor"* ]]
     nothing_left node1 node3
@@ -101,7 +103,8 @@ END
     run_on -N3 -n3 -c2 --mem=2000 -w node1,node2,node3 -- --set slurm.poll=500ms
     wait_until have_run 4
     cluster kill node2
-    wait_until have_run 8 # Slurm misses a node after 40 s
+    misses node2
+    wait_until have_run 8
     [ "$(cat ran.*.1 | sort -u | xargs)" = "node1 node3" ]
     touch go
     well
@@ -172,7 +175,7 @@ END
     node=$(cat ran.1.0)
     [ "$node" != node1 ]
     cluster kill "$node"
-    on head scontrol update nodename="$node" state=down reason=drill # not after SlurmdTimeout
+    misses "$node"
     wait_until have_run 4
     run ! grep -qx "$node" ran.*.1
     touch go
@@ -210,6 +213,8 @@ more_resent() {
     cluster cut node2
     wait_until has_run_on node3
     touch go
+    wait_until grep -q "stage s succeeded" out
+    misses node2
     well
     [[ "$output" == *"lost its executor"* ]]
     wait_until bash -c '! cluster exec node2 pgrep -u alice .'

@@ -105,32 +105,39 @@ ends_in() {
     on head scontrol update jobid="$job" EndTime="now+$1seconds"
 }
 
-@test "time is nearly up: nothing is begun that cannot end; what runs is ended in time" {
-    mkdir -m 777 median stuck
-    cd stuck
-    pipeline 2 '[ -e go ] || sleep 300'
-    run_on -N1 -n1 -c2 --mem=2000 -w node3 -- --set slurm.poll=500ms
+@test "time is nearly up: nothing is begun that cannot end" {
+    moving_clock node2
+    pipeline 6 'until [ -e go ]; do sleep 0.1; done'
+    run_on -N1 -n1 -c2 --mem=2000 -w node2 -- --set slurm.poll=1s
     wait_until have_run 2
-    ends_in 16
-    local stuck=$job
-    cd ../median
-    pipeline 6 'sleep 4'
-    run_on -N1 -n1 -c2 --mem=2000 -w node2 -- --set slurm.poll=500ms
-    wait_until have_run 2
-    ends_in 15
+    advance_on node2 400s # for the run it is later than for Slurm from now on
+    ends_in 700
+    looks_again
+    touch go
     run -75 finished
-    [[ "$output" == *"time is up: the tasks of stage s take 4 s (median), and "*" s are left"*"--resume r"* ]]
-    [ "$(cat ran.* | wc -l)" = 4 ]
+    [[ "$output" =~ "time is up: the tasks of stage s take 4"[0-9]+" s (median), and "[0-9]+" s are left".*"--resume r" ]]
+    [ "$(cat ran.* | wc -l)" = 2 ]
+    unset TROUPE_CLOCK
     resume_in_new_job -N1 -n1 -c2 --mem=2000 -w node4
     well
     [ "$(cat ran.* | wc -l)" = 6 ]
-    cd ../stuck
-    job=$stuck
+    nothing_left node2 node4
+}
+
+@test "time is nearly up: what runs is ended in time" {
+    moving_clock node3
+    pipeline 2 '[ -e go ] || sleep 300'
+    run_on -N1 -n1 -c2 --mem=2000 -w node3 -- --set slurm.poll=1s
+    wait_until have_run 2
+    ends_in 600
+    looks_again
+    advance_on node3 580s
     run -75 finished
     [[ "$output" == *"time is up: the Slurm job ends at "*"--resume r"* ]]
     touch go
+    unset TROUPE_CLOCK
     resume_in_new_job -N1 -n1 -c2 --mem=2000 -w node4
     well
     [ "$(cat ran.* | wc -l)" = 4 ]
-    nothing_left node2 node3 node4
+    nothing_left node3 node4
 }

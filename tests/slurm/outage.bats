@@ -83,6 +83,8 @@ killed_as_they_start() {
     run_on -N3 -n3 -c6 --mem=2500 -- --set driver.cores=6 "${quick[@]}"
     wait_until on node2 pgrep -u alice -f "^troupe: executor"
     cluster kill node2
+    wait_until grep -q "stage b succeeded" out
+    misses node2
     well
     all_of_b
 }

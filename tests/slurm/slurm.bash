@@ -76,9 +76,26 @@ submit() {
         shift
     done
     shift
-    # Options of the whole suite (TROUPE_OPT_comm_transport=mpi) hold in its jobs.
-    printf '#!/bin/bash\n%s\nexec %s\n' "$(export -p | grep TROUPE_OPT_)" "$*" >job.sh
+    # Options of the whole suite (TROUPE_OPT_comm_transport=mpi) hold in its jobs, and its clock.
+    printf '#!/bin/bash\n%s\nexec %s\n' "$(export -p | grep -E ' TROUPE_(OPT_|CLOCK=)')" "$*" >job.sh
     job=$(as "$user" head sbatch --parsable -o "$PWD/out" "${options[@]}" job.sh)
+}
+
+# moving_clock: jobs that are submitted from here on have a clock that the drill moves
+# (../clock/clock.c), where this build has one. A host has its own, and what runs has to be on one.
+moving_clock() {
+    local host
+    [ -x "$TROUPE_BUILD/tests/advance" ] || skip "this build has no TROUPE_TEST_CLOCK"
+    export TROUPE_CLOCK=/tmp/clock
+    for host; do
+        on "$host" rm -f $TROUPE_CLOCK
+        advance_on "$host" 0s
+    done
+}
+
+# advance_on HOST TIME
+advance_on() {
+    on "$1" "$TROUPE_BUILD/tests/advance" "$2"
 }
 
 # start_now JOB: starts a requeued job, for which Slurm waits two minutes by itself. Nodes
@@ -86,6 +103,12 @@ submit() {
 start_now() {
     sleep 1.1
     on head scontrol update jobid="$1" StartTime=now
+}
+
+# misses NODE: Slurm is told what it would notice after SlurmdTimeout. A job waits for all of its
+# nodes before it is over, and its user for Slurm's word of a rank.
+misses() {
+    on head scontrol update nodename="$1" state=down reason=drill
 }
 
 slurmctld_is_gone() {
