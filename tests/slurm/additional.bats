@@ -437,8 +437,8 @@ logged() {
     wait_until started 3
     local first
     first=$(first_additional)
-    advance_on node1 400s
-    ends_in 700 "$first" # for the run it is 400 s later than for Slurm
+    advance_on node1 120s
+    ends_in 220 "$first" # for the run it is 120 s later than for Slurm
     looks_again
     touch go
     wait_until logged "is replaced: its Slurm job ends before tasks"
@@ -447,7 +447,7 @@ logged() {
     run -0 finished
     [ "$(cat in.* | wc -l)" = 6 ]
     wait_until no_job_of alice
-    nothing_left node1 node2 node3 node4 node5 node6
+    nothing_left node1
 }
 
 @test "an additional job reaches its time limit: that is told, and no failure the first time" {
@@ -467,9 +467,9 @@ logged() {
     until_told 4
     on_one_node --set alloc.max_executors=2
     wait_until started 2
-    ends_in 200 "$(first_additional)"
+    ends_in 100 "$(first_additional)"
     looks_again
-    advance_on node1 400s
+    advance_on node1 120s
     touch go.0 go.1
     run -3 finished
     [[ "$output" == *"tasks of profile small take "*" s (median), and an additional Slurm job ends after "*" s"* ]]

@@ -110,12 +110,12 @@ ends_in() {
     pipeline 6 'until [ -e go ]; do sleep 0.1; done'
     run_on -N1 -n1 -c2 --mem=2000 -w node2 -- --set slurm.poll=1s
     wait_until have_run 2
-    advance_on node2 400s # for the run it is later than for Slurm from now on
-    ends_in 700
+    ends_in 220
     looks_again
+    advance_on node2 120s
     touch go
     run -75 finished
-    [[ "$output" =~ "time is up: the tasks of stage s take 4"[0-9]+" s (median), and "[0-9]+" s are left".*"--resume r" ]]
+    [[ "$output" =~ "time is up: the tasks of stage s take 1"[0-9]+" s (median), and "[0-9]+" s are left".*"--resume r" ]]
     [ "$(cat ran.* | wc -l)" = 2 ]
     unset TROUPE_CLOCK
     resume_in_new_job -N1 -n1 -c2 --mem=2000 -w node4
@@ -129,9 +129,9 @@ ends_in() {
     pipeline 2 '[ -e go ] || sleep 300'
     run_on -N1 -n1 -c2 --mem=2000 -w node3 -- --set slurm.poll=1s
     wait_until have_run 2
-    ends_in 600
+    ends_in 120
     looks_again
-    advance_on node3 580s
+    advance_on node3 100s
     run -75 finished
     [[ "$output" == *"time is up: the Slurm job ends at "*"--resume r"* ]]
     touch go

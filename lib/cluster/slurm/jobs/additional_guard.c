@@ -206,8 +206,9 @@ void trp_additional_guard_leave(struct trp_slurm_job *j)
  * end it. So srun is killed together with the child that would end the step for it. */
 void trp_slurm_additional_close_guards(struct trp_slurm *s)
 {
+    for (struct trp_slurm_job *j = s->additional.jobs; j; j = j->next)
+        trp_additional_guard_leave(j);
     for (struct trp_slurm_guard *g = s->additional.guards; g; g = g->next) {
-        g->job = NULL;
         if (uv_is_closing((uv_handle_t *)&g->srun))
             continue;
         kill(-g->srun.pid, SIGKILL);
