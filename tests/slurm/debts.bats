@@ -134,9 +134,10 @@ kill_guards_but() {
     done' - "$1"
 }
 
-# guards_are N: steps of guards, of which each additional job has one.
-guards_are() {
-    [ "$(on head squeue -h -s -u alice -o %j | grep -c ':guard$')" = "$1" ]
+# Each additional job has its guard: one that was queued its batch script, another a step.
+guards_have_come() {
+    [ "$(on head squeue -h -s -u alice -o %j | grep -c ':guard$')" = \
+        "$(on head scontrol -o show job | grep -c ' JobName=troupe .* JobState=RUNNING .* BatchFlag=0 ')" ]
 }
 
 @test "each way to end, with slurmctld away at that time: nothing is left" {
@@ -145,7 +146,7 @@ guards_are() {
         run_in "$way"
     done
     wait_until has_begun
-    wait_until guards_are "$(wc -w <<<"$ways")"
+    wait_until guards_have_come
     for way in $ways; do
         host_of "$way" >"$way/host"
     done
@@ -163,7 +164,7 @@ guards_are() {
         end_of "$way" || echo "cannot: $way"
     done
     wait "$as_slurm"
-    for node in node1 node2 node3 node4; do
+    for node in $(cat ./*/host | sort -u); do
         wait_until more_refusals "$node" $(($(refusals_on "$node") + 10))
     done
     cluster heal head
@@ -192,7 +193,7 @@ gave_back() {
     local elsewhere
     elsewhere=$(on head squeue -h -u alice -o '%N %j' | sed -n 's/ troupe far$//p')
     [ "$elsewhere" != "$(cat far/host)" ]
-    wait_until guards_are 1
+    wait_until guards_have_come
     slurmctld_goes
     cluster kill "$(cat far/host)"
     wait_until more_refusals "$elsewhere" $(($(refusals_on "$elsewhere") + 3))
