@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "driver/accumulators.h"
+#include "unit.h"
 #include "wire/message.h"
 
 static struct trp_buf put(const struct trp_added *v, uint32_t n)
@@ -24,7 +25,7 @@ static int take(trp_accumulators *a, struct trp_added e)
     return n;
 }
 
-static void once(void)
+TEST("a partition of one maker counts once")
 {
     trp_accumulators *a = trp_accumulators_new();
     g_assert_cmpuint(trp_accumulators_add(a, "x"), ==, 1);
@@ -44,7 +45,7 @@ static void once(void)
     trp_accumulators_free(a);
 }
 
-static void strange(void)
+TEST("what there is not is passed over")
 {
     trp_accumulators *a = trp_accumulators_new();
     trp_accumulators_add(a, "x");
@@ -58,7 +59,7 @@ static void strange(void)
     trp_accumulators_free(a);
 }
 
-static void updates(void)
+TEST("an end's updates are told by accumulator")
 {
     trp_accumulators *a = trp_accumulators_new();
     const struct trp_event_update *u;
@@ -84,7 +85,7 @@ static void updates(void)
     trp_accumulators_free(a);
 }
 
-static void travel(void)
+TEST("they travel with an end, and where its result lies")
 {
     const struct trp_added v[] = {
         {1, 2, 3, -4       },
@@ -135,16 +136,4 @@ static void travel(void)
         g_assert_cmpint(trp_ends_open(b.data, n, &view, &count), <, 0);
     trp_buf_free(&added);
     trp_buf_free(&b);
-}
-
-#define ADD(name, f) g_test_add_func("/accumulators/" name, f)
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    ADD("a partition of one maker counts once", once);
-    ADD("what there is not is passed over", strange);
-    ADD("an end's updates are told by accumulator", updates);
-    ADD("they travel with an end, and where its result lies", travel);
-    return g_test_run();
 }

@@ -4,6 +4,7 @@
 #include <glib.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 enum { A, B };
@@ -102,7 +103,7 @@ static uint32_t requested(const struct world *w)
     return n.executors_requested;
 }
 
-static void they_are_asked_for_when_what_is_left_is_no_more_than_the_wait(void)
+TEST("they are asked for when what is left is no more than the wait")
 {
     struct trp_engine_config c = plain();
     struct world w;
@@ -130,7 +131,7 @@ static void they_are_asked_for_when_what_is_left_is_no_more_than_the_wait(void)
     world_free(&w);
 }
 
-static void those_that_wait_are_needed_when_the_stage_begins(void)
+TEST("those that wait are needed when the stage begins")
 {
     struct trp_engine_config c = plain();
     struct world w;
@@ -149,7 +150,7 @@ static void those_that_wait_are_needed_when_the_stage_begins(void)
     world_free(&w);
 }
 
-static void they_go_when_the_stage_will_not_come(void)
+TEST("they go when the stage will not come")
 {
     struct trp_engine_config c = plain();
     struct world w;
@@ -166,7 +167,7 @@ static void they_go_when_the_stage_will_not_come(void)
     world_free(&w);
 }
 
-static void draining_withdraws_them(void)
+TEST("draining withdraws them")
 {
     struct trp_engine_config c = plain();
     struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
@@ -180,7 +181,7 @@ static void draining_withdraws_them(void)
     world_free(&w);
 }
 
-static void off_never_asks_and_a_time_is_a_fixed_lead(void)
+TEST("off never asks and a time is a fixed lead")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec b = {.look_ahead = TRP_LOOK_AHEAD_TIME,
@@ -204,7 +205,7 @@ static void off_never_asks_and_a_time_is_a_fixed_lead(void)
     world_free(&w);
 }
 
-static void what_is_held_is_not_asked_for(void)
+TEST("what is held is not asked for")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec b = {.max_executors = 1};
@@ -220,7 +221,7 @@ static void what_is_held_is_not_asked_for(void)
     world_free(&w);
 }
 
-static void limits_are_for_what_runs_first(void)
+TEST("limits are for what runs first")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec other = world_stage("c", 1);
@@ -238,7 +239,7 @@ static void limits_are_for_what_runs_first(void)
     world_free(&w);
 }
 
-static void nothing_is_asked_ahead_while_others_lack_executors(void)
+TEST("nothing is asked ahead while others lack executors")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec other = world_stage("c", 3);
@@ -255,7 +256,7 @@ static void nothing_is_asked_ahead_while_others_lack_executors(void)
     world_free(&w);
 }
 
-static void those_that_came_early_are_kept_for_a_while(void)
+TEST("those that came early are kept for a while")
 {
     struct trp_engine_config c = plain();
     struct world w;
@@ -281,7 +282,7 @@ static void those_that_came_early_are_kept_for_a_while(void)
     world_free(&w);
 }
 
-static void those_that_came_go_when_much_more_is_left_than_was_thought(void)
+TEST("those that came go when much more is left than was thought")
 {
     struct trp_engine_config c = plain();
     struct world w;
@@ -303,7 +304,7 @@ static void those_that_came_go_when_much_more_is_left_than_was_thought(void)
     world_free(&w);
 }
 
-static void the_first_that_end_do_not_tell_how_long_the_others_take(void)
+TEST("the first that end do not tell how long the others take")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec s[2] = {world_stage("a", 8), world_stage("b", 6)};
@@ -331,7 +332,7 @@ static void the_first_that_end_do_not_tell_how_long_the_others_take(void)
     world_free(&w);
 }
 
-static void a_request_that_waits_is_never_too_early(void)
+TEST("a request that waits is never too early")
 {
     struct trp_engine_config c = plain();
     struct world w;
@@ -346,7 +347,7 @@ static void a_request_that_waits_is_never_too_early(void)
     world_free(&w);
 }
 
-static void a_lost_one_is_asked_for_again(void)
+TEST("a lost one is asked for again")
 {
     struct trp_engine_config c = plain();
     struct world w;
@@ -361,7 +362,7 @@ static void a_lost_one_is_asked_for_again(void)
 }
 
 /* One of a's is lost, while none is asked for ahead, since others lack executors. */
-static void what_replaces_a_lost_one_is_needed_at_once(void)
+TEST("what replaces a lost one is needed at once")
 {
     static const struct trp_parent_spec after = {.stage = A};
     struct trp_engine_config c = plain();
@@ -389,7 +390,7 @@ static void what_replaces_a_lost_one_is_needed_at_once(void)
     world_free(&w);
 }
 
-static void one_that_is_refused_is_nobodys_failure(void)
+TEST("one that is refused is nobodys failure")
 {
     struct trp_engine_config c = plain();
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_REFUSED};
@@ -411,7 +412,7 @@ static void one_that_is_refused_is_nobodys_failure(void)
     world_free(&w);
 }
 
-static void a_stage_waits_for_its_slowest_parent(void)
+TEST("a stage waits for its slowest parent")
 {
     struct trp_parent_spec after[2] = {0};
     struct trp_engine_config c = plain();
@@ -437,27 +438,4 @@ static void a_stage_waits_for_its_slowest_parent(void)
     world_time(&w, 12 * SECOND);
     g_assert_cmpuint(w.ahead, ==, 0);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(name) g_test_add_func("/ahead/" #name, name)
-    ADD(they_are_asked_for_when_what_is_left_is_no_more_than_the_wait);
-    ADD(those_that_wait_are_needed_when_the_stage_begins);
-    ADD(they_go_when_the_stage_will_not_come);
-    ADD(draining_withdraws_them);
-    ADD(off_never_asks_and_a_time_is_a_fixed_lead);
-    ADD(what_is_held_is_not_asked_for);
-    ADD(limits_are_for_what_runs_first);
-    ADD(nothing_is_asked_ahead_while_others_lack_executors);
-    ADD(those_that_came_early_are_kept_for_a_while);
-    ADD(those_that_came_go_when_much_more_is_left_than_was_thought);
-    ADD(the_first_that_end_do_not_tell_how_long_the_others_take);
-    ADD(a_request_that_waits_is_never_too_early);
-    ADD(a_lost_one_is_asked_for_again);
-    ADD(what_replaces_a_lost_one_is_needed_at_once);
-    ADD(one_that_is_refused_is_nobodys_failure);
-    ADD(a_stage_waits_for_its_slowest_parent);
-    return g_test_run();
 }

@@ -2,6 +2,7 @@
  * Amounts and errors: what people write is kept exactly, and what is wrong is said.
  */
 #include "core/base/amount.h"
+#include "unit.h"
 
 #include <glib.h>
 #include <math.h>
@@ -34,7 +35,7 @@ static void assert_refused(const char *text, const char *because)
     g_assert_cmpint(trp_amount_parse(text, &got, NULL), ==, TRP_EINVAL);
 }
 
-static void test_parse(void)
+TEST("what is written is taken exactly")
 {
     assert_parses("2", 2 * TRP_ONE);
     assert_parses("0", 0);
@@ -61,7 +62,7 @@ static void test_parse(void)
     assert_parses("0e999999999999999999", 0);
 }
 
-static void test_parse_cuts(void)
+TEST("digits below 1e-12 are cut")
 {
     assert_parses("0.3333333333339", INT64_C(333333333333));
     assert_parses("0.99999999999999999999", TRP_ONE - 1);
@@ -69,7 +70,7 @@ static void test_parse_cuts(void)
                   INT64_C(700000000000));
 }
 
-static void test_parse_refuses(void)
+TEST("what is no amount is refused")
 {
     assert_refused("", "not an amount");
     assert_refused(" ", "not an amount");
@@ -104,7 +105,7 @@ static void test_parse_refuses(void)
 
 /* Decision 1: for every k up to a million, k parts of 1/k fill a unit and one does not
  * fit any more. */
-static void test_parts_fit_exactly(void)
+TEST("1 over k fits exactly k times")
 {
     for (int64_t k = 1; k <= 1000000; k++) {
         trp_amount part = TRP_ONE / k;
@@ -120,7 +121,7 @@ static void test_parts_fit_exactly(void)
     }
 }
 
-static void test_parts_from_double(void)
+TEST("a double near 1 over k is 1 over k")
 {
     for (int k = 1; k <= 1000000; k++) {
         trp_amount got = 0;
@@ -131,7 +132,7 @@ static void test_parts_from_double(void)
     }
 }
 
-static void test_per_unit_and_units(void)
+TEST("parts and whole units are counted")
 {
     trp_amount a = 0;
 
@@ -173,7 +174,7 @@ static void assert_double(double value, trp_amount wanted)
                 wanted, got);
 }
 
-static void test_from_double(void)
+TEST("doubles are taken to the nearest")
 {
     trp_error err;
     trp_amount got = -7;
@@ -210,7 +211,7 @@ static void assert_format(trp_amount amount, const char *wanted)
     g_assert_cmpstr(trp_amount_format(amount, buf, sizeof(buf)), ==, wanted);
 }
 
-static void test_format(void)
+TEST("amounts read well")
 {
     assert_format(0, "0");
     assert_format(2 * TRP_ONE, "2");
@@ -234,7 +235,7 @@ static void assert_round_trip(trp_amount amount)
     assert_parses(trp_amount_format(amount, buf, sizeof(buf)), amount);
 }
 
-static void test_round_trip(void)
+TEST("what is formatted parses to the same")
 {
     for (int i = 0; i < 20000; i++) {
         int64_t whole = i % 3 == 0 ? g_test_rand_int_range(0, 1000000) : 0;
@@ -247,7 +248,7 @@ static void test_round_trip(void)
     }
 }
 
-static void test_error_text(void)
+TEST("a text is one printable line")
 {
     trp_error err = {0};
 
@@ -266,7 +267,7 @@ static void test_error_text(void)
     g_assert_cmpstr(err.text, ==, "cut ??");
 }
 
-static void test_error_is_cut(void)
+TEST("a long text is cut at a character")
 {
     trp_error err;
     char text[4 * TRP_ERROR_TEXT];
@@ -283,7 +284,7 @@ static void test_error_is_cut(void)
     }
 }
 
-static void test_error_codes(void)
+TEST("codes have words and exit statuses")
 {
     static const struct {
         int code;
@@ -309,24 +310,4 @@ static void test_error_codes(void)
 
     for (gsize i = 0; i < G_N_ELEMENTS(wanted); i++)
         g_assert_cmpint(trp_error_exit_status(wanted[i].code), ==, wanted[i].status);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/amount/what is written is taken exactly", test_parse);
-    g_test_add_func("/amount/digits below 1e-12 are cut", test_parse_cuts);
-    g_test_add_func("/amount/what is no amount is refused", test_parse_refuses);
-    g_test_add_func("/amount/1 over k fits exactly k times", test_parts_fit_exactly);
-    g_test_add_func("/amount/a double near 1 over k is 1 over k",
-                    test_parts_from_double);
-    g_test_add_func("/amount/parts and whole units are counted",
-                    test_per_unit_and_units);
-    g_test_add_func("/amount/doubles are taken to the nearest", test_from_double);
-    g_test_add_func("/amount/amounts read well", test_format);
-    g_test_add_func("/amount/what is formatted parses to the same", test_round_trip);
-    g_test_add_func("/error/a text is one printable line", test_error_text);
-    g_test_add_func("/error/a long text is cut at a character", test_error_is_cut);
-    g_test_add_func("/error/codes have words and exit statuses", test_error_codes);
-    return g_test_run();
 }

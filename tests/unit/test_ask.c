@@ -6,13 +6,14 @@
 #include "core/profile/footprint.h"
 #include "driver/ask.h"
 #include "events/run_status.h"
+#include "unit.h"
 
 static int read_text(const char *text, struct trp_ask *ret, trp_error *err)
 {
     return trp_ask_read(text, strlen(text), ret, err);
 }
 
-static void requests_are_read(void)
+TEST("requests are read")
 {
     struct trp_ask q;
     trp_error err;
@@ -26,7 +27,7 @@ static void requests_are_read(void)
     g_assert_cmpstr(q.stage, ==, "a");
 }
 
-static void what_is_no_request_is_refused(void)
+TEST("what is no request is refused")
 {
     static const char *const texts[] = {
         "",
@@ -56,7 +57,7 @@ static void what_is_no_request_is_refused(void)
     g_free(name);
 }
 
-static void a_document_is_json_whatever_names_are(void)
+TEST("a document is json whatever names are")
 {
     struct trp_buf b = {0};
     const struct trp_status head = {.run = "r\xff",
@@ -88,7 +89,7 @@ static void a_document_is_json_whatever_names_are(void)
     trp_buf_free(&b);
 }
 
-static void names_that_differ_in_a_number_have_one_stem(void)
+TEST("names that differ in a number have one stem")
 {
     char a[64];
     g_assert_cmpstr(trp_name_stem("align-017", a, sizeof a), ==, "align-*");
@@ -98,7 +99,7 @@ static void names_that_differ_in_a_number_have_one_stem(void)
     g_assert_cmpstr(trp_name_stem("a1b2", a, sizeof a), ==, "a1b*");
 }
 
-static void a_profile_is_told_in_words(void)
+TEST("a profile is told in words")
 {
     struct trp_resource_profile p = {
         .cores = 4,
@@ -113,16 +114,4 @@ static void a_profile_is_told_in_words(void)
     g_assert_cmpstr(trp_profile_text(&p, 3, a, sizeof a), ==,
                     "3 cores, 1536 MiB, gpu 2");
     g_assert_cmpstr(trp_profile_text(&p, 0, a, 9), ==, "4 cores,");
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/ask/" #f, f)
-    ADD(requests_are_read);
-    ADD(what_is_no_request_is_refused);
-    ADD(a_document_is_json_whatever_names_are);
-    ADD(names_that_differ_in_a_number_have_one_stem);
-    ADD(a_profile_is_told_in_words);
-    return g_test_run();
 }

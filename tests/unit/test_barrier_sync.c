@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/sched/barrier_sync.h"
+#include "unit.h"
 
 #define S INT64_C(1000000000)
 
@@ -53,7 +54,7 @@ static void fails(trp_barrier_sync *b, struct trp_sync_call call, int code,
     g_assert_null(a.messages);
 }
 
-static void test_barrier(void)
+TEST("all are answered when all have called")
 {
     trp_barrier_sync *b = trp_barrier_sync_new(INT64_MAX);
     for (uint32_t epoch = 0; epoch < 3; epoch++) {
@@ -76,7 +77,7 @@ static void test_barrier(void)
     trp_barrier_sync_free(NULL);
 }
 
-static void test_all_gather(void)
+TEST("messages come back by partition")
 {
     static const char *const texts[] = {"zero", "", "two"};
     trp_barrier_sync *b = trp_barrier_sync_new(S);
@@ -94,7 +95,7 @@ static void test_all_gather(void)
     trp_barrier_sync_free(b);
 }
 
-static void test_one_task(void)
+TEST("one task does not wait")
 {
     trp_barrier_sync *b = trp_barrier_sync_new(S);
     struct trp_sync_call call = gather(0, 0, "alone");
@@ -106,7 +107,7 @@ static void test_one_task(void)
     trp_barrier_sync_free(b);
 }
 
-static void test_mixed(void)
+TEST("two kinds in a sync fail all")
 {
     trp_barrier_sync *b = trp_barrier_sync_new(S);
     waits(b, 0, gather(0, 0, "a"));
@@ -127,7 +128,7 @@ static void test_mixed(void)
     trp_barrier_sync_free(b);
 }
 
-static void test_wrong_epoch(void)
+TEST("a wrong epoch fails alone")
 {
     trp_barrier_sync *b = trp_barrier_sync_new(S);
     for (uint32_t i = 0; i < 3; i++)
@@ -150,7 +151,7 @@ static void refused(trp_barrier_sync *b, struct trp_sync_call call, int code,
     g_assert_cmpuint(a.n, ==, 0);
 }
 
-static void test_refused(void)
+TEST("impossible calls are refused")
 {
     trp_barrier_sync *b = trp_barrier_sync_new(S);
     struct trp_sync_call call = barrier(0, 3);
@@ -167,7 +168,7 @@ static void test_refused(void)
     trp_barrier_sync_free(b);
 }
 
-static void test_timeout(void)
+TEST("a timeout fails who waits")
 {
     trp_barrier_sync *b = trp_barrier_sync_new(10 * S);
     struct trp_sync_answer a;
@@ -199,7 +200,7 @@ static void test_timeout(void)
     trp_barrier_sync_free(b);
 }
 
-static void test_timer_of_each_sync(void)
+TEST("the timer starts with each first call")
 {
     trp_barrier_sync *b = trp_barrier_sync_new(10 * S);
     for (uint32_t i = 0; i < 3; i++)
@@ -220,7 +221,7 @@ static void test_timer_of_each_sync(void)
     trp_barrier_sync_free(b);
 }
 
-static void test_end(void)
+TEST("the end of an attempt forgets it")
 {
     trp_barrier_sync *b = trp_barrier_sync_new(S);
     waits(b, 0, gather(0, 0, "message"));
@@ -230,21 +231,4 @@ static void test_end(void)
     g_assert_cmpint(trp_barrier_sync_next_timer(b), ==, INT64_MAX);
     waits(b, 0, gather(0, 0, "left behind"));
     trp_barrier_sync_free(b);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/barrier_sync/all are answered when all have called",
-                    test_barrier);
-    g_test_add_func("/barrier_sync/messages come back by partition", test_all_gather);
-    g_test_add_func("/barrier_sync/one task does not wait", test_one_task);
-    g_test_add_func("/barrier_sync/two kinds in a sync fail all", test_mixed);
-    g_test_add_func("/barrier_sync/a wrong epoch fails alone", test_wrong_epoch);
-    g_test_add_func("/barrier_sync/impossible calls are refused", test_refused);
-    g_test_add_func("/barrier_sync/a timeout fails who waits", test_timeout);
-    g_test_add_func("/barrier_sync/the timer starts with each first call",
-                    test_timer_of_each_sync);
-    g_test_add_func("/barrier_sync/the end of an attempt forgets it", test_end);
-    return g_test_run();
 }

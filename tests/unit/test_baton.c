@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "executor/baton.h"
+#include "unit.h"
 
 enum { THREADS = 4, TURNS = 2000 };
 
@@ -13,7 +14,7 @@ static int holders, shared; /* guarded by the baton alone */
 static atomic_int robberies;
 static atomic_bool taken, over;
 
-static void test_one_thread(void)
+TEST("one thread takes, leaves, returns and gives")
 {
     trp_baton *b = trp_baton_new();
     g_assert_true(trp_baton_try(b));
@@ -54,7 +55,7 @@ static void *take_turns(void *context)
     return NULL;
 }
 
-static void test_turns(void)
+TEST("many threads never hold it at once")
 {
     pthread_t thread[THREADS];
     baton = trp_baton_new();
@@ -102,19 +103,19 @@ static void rob_after(gint64 held_us, void (*leave)(trp_baton *))
     taken = over = false;
 }
 
-static void test_robbed(void)
+TEST("a holder who is away for long is robbed")
 {
     rob_after(0, trp_baton_leave);
     rob_after(0, trp_baton_leave_shortly);
 }
 
-static void test_robbed_after_a_pause(void)
+TEST("so is one who has held it for long before")
 {
     rob_after(30000, trp_baton_leave);
     rob_after(30000, trp_baton_leave_shortly);
 }
 
-static void test_not_robbed(void)
+TEST("a holder who is away for short is not")
 {
     pthread_t thread;
     baton = trp_baton_new();
@@ -139,17 +140,4 @@ static void test_not_robbed(void)
     g_assert_true(taken);
     trp_baton_free(baton);
     taken = over = false;
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/baton/one thread takes, leaves, returns and gives",
-                    test_one_thread);
-    g_test_add_func("/baton/many threads never hold it at once", test_turns);
-    g_test_add_func("/baton/a holder who is away for long is robbed", test_robbed);
-    g_test_add_func("/baton/so is one who has held it for long before",
-                    test_robbed_after_a_pause);
-    g_test_add_func("/baton/a holder who is away for short is not", test_not_robbed);
-    return g_test_run();
 }

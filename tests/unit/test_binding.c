@@ -1,4 +1,5 @@
 #include "os/binding.h"
+#include "unit.h"
 
 #include <errno.h>
 #include <glib.h>
@@ -18,7 +19,7 @@ static gpointer count_when_asked(gpointer queue)
 }
 
 /* Libraries may have made threads before main, and they are bound as well. */
-static void test_all_threads_are_bound(void)
+TEST("all threads are bound")
 {
     cpu_set_t before, one;
     g_autoptr(GAsyncQueue) asked = g_async_queue_new();
@@ -39,7 +40,7 @@ static void test_all_threads_are_bound(void)
     g_assert_cmpint(sched_setaffinity(0, sizeof before, &before), ==, 0);
 }
 
-static void test_what_is_no_list_binds_nothing(void)
+TEST("what is no list binds nothing")
 {
     static const char *const bad[] = {
         "",        "a",    "1-",    "-1",   "2-1",
@@ -52,13 +53,4 @@ static void test_what_is_no_list_binds_nothing(void)
         g_assert_cmpint(errno, ==, EINVAL);
         g_assert_cmpint(count(), ==, before);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/binding/all_threads_are_bound", test_all_threads_are_bound);
-    g_test_add_func("/binding/what_is_no_list_binds_nothing",
-                    test_what_is_no_list_binds_nothing);
-    return g_test_run();
 }

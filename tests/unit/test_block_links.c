@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include "block_world.h"
+#include "unit.h"
 
 /* ---- a cable that does what it is told -------------------------------------------- */
 
@@ -174,7 +175,7 @@ static struct got without_fault(struct world *w)
 /* Each byte that goes to the client, in turn: those of the block, which come last, are
  * found by its checksums, and name it; all others by the tags of frames or the proofs,
  * and are had anew over another call. */
-static void test_garbled_answers(void)
+TEST("turned bits of an answer are asked for again, or name the block")
 {
     struct world *w = small_world();
     const struct got well = without_fault(w);
@@ -200,7 +201,7 @@ static void test_garbled_answers(void)
 }
 
 /* The server hangs up, and is asked again. */
-static void test_garbled_requests(void)
+TEST("turned bits of a request close the connection, and it is made anew")
 {
     struct world *w = small_world();
     const struct got well = without_fault(w);
@@ -214,7 +215,7 @@ static void test_garbled_requests(void)
     world_free(w);
 }
 
-static void test_cut(void)
+TEST("what is cut off is asked for again")
 {
     struct world *w = small_world();
     const struct got well = without_fault(w);
@@ -230,7 +231,7 @@ static void test_cut(void)
 }
 
 /* In a proof, in the head of an answer and in a block. */
-static void test_held(void)
+TEST("who stops in the midst is given up, and asked again")
 {
     struct world *w = small_world();
     const struct got well = without_fault(w);
@@ -246,7 +247,7 @@ static void test_held(void)
 }
 
 /* Blocks of several pieces: whoever goes on saying something is waited for. */
-static void test_trickles(void)
+TEST("three bytes at a time are as good as all")
 {
     enum { LARGE = 20000 };
     for (int way = 0; way < 2; way++) {
@@ -262,7 +263,7 @@ static void test_trickles(void)
 }
 
 /* As often as it is asked again: the block is named, and why. */
-static void test_always_garbled(void)
+TEST("what is never right is named with the reason")
 {
     struct world *w = small_world();
     const struct got well = without_fault(w);
@@ -276,22 +277,4 @@ static void test_always_garbled(void)
     g_test_message("%s", g.err.text);
     g_assert_nonnull(strstr(g.err.text, "what came is not what it sent"));
     world_free(w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func(
-        "/links/turned bits of an answer are asked for again, or name the block",
-        test_garbled_answers);
-    g_test_add_func(
-        "/links/turned bits of a request close the connection, and it is made anew",
-        test_garbled_requests);
-    g_test_add_func("/links/what is cut off is asked for again", test_cut);
-    g_test_add_func("/links/who stops in the midst is given up, and asked again",
-                    test_held);
-    g_test_add_func("/links/three bytes at a time are as good as all", test_trickles);
-    g_test_add_func("/links/what is never right is named with the reason",
-                    test_always_garbled);
-    return g_test_run();
 }

@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "data/block_store.h"
+#include "unit.h"
 
 #define KIB ((size_t)1 << 10)
 
@@ -114,7 +115,7 @@ static void assert_updates(trp_block_store *s, const char *want)
     g_assert_cmpstr(got, ==, want);
 }
 
-static void what_is_kept_in_memory_comes_back_as_it_was_put(void)
+TEST("what is kept in memory comes back as it was put")
 {
     trp_block_store *s = store(100 * KIB);
     g_assert_false(has(s, 1, 0, 3, KIB));
@@ -130,7 +131,7 @@ static void what_is_kept_in_memory_comes_back_as_it_was_put(void)
     trp_block_store_free(s);
 }
 
-static void what_is_for_the_disk_takes_no_memory(void)
+TEST("what is for the disk takes no memory")
 {
     trp_block_store *s = store(0);
     g_assert_true(keep(s, 1, 0, TRP_BLOCK_DISK, 5, 10 * KIB));
@@ -140,7 +141,7 @@ static void what_is_for_the_disk_takes_no_memory(void)
     trp_block_store_free(s);
 }
 
-static void a_partition_without_room_in_memory_is_not_kept(void)
+TEST("a partition without room in memory is not kept")
 {
     trp_block_store *s = store(10 * KIB);
     g_assert_false(keep(s, 1, 0, TRP_BLOCK_MEMORY, 11, KIB));
@@ -150,7 +151,7 @@ static void a_partition_without_room_in_memory_is_not_kept(void)
     trp_block_store_free(s);
 }
 
-static void a_partition_without_room_in_memory_goes_to_the_disk(void)
+TEST("a partition without room in memory goes to the disk")
 {
     trp_block_store *s = store(10 * KIB);
     g_assert_true(keep(s, 1, 0, TRP_BLOCK_MEMORY | TRP_BLOCK_DISK, 25, KIB));
@@ -159,7 +160,7 @@ static void a_partition_without_room_in_memory_goes_to_the_disk(void)
     trp_block_store_free(s);
 }
 
-static void the_one_used_last_stays(void)
+TEST("the one used last stays")
 {
     const unsigned both = TRP_BLOCK_MEMORY | TRP_BLOCK_DISK;
     trp_block_store *s = store(10 * KIB);
@@ -179,7 +180,7 @@ static void the_one_used_last_stays(void)
 
 /* Else each partition of a dataset above the pool would push out the one that is read
  * next. */
-static void partitions_make_no_room_for_others_of_their_dataset(void)
+TEST("partitions make no room for others of their dataset")
 {
     trp_block_store *s = store(10 * KIB);
     for (uint32_t i = 0; i < 5; i++)
@@ -189,7 +190,7 @@ static void partitions_make_no_room_for_others_of_their_dataset(void)
     trp_block_store_free(s);
 }
 
-static void nothing_is_moved_where_it_would_not_suffice(void)
+TEST("nothing is moved where it would not suffice")
 {
     trp_block_store *s = store(10 * KIB);
     g_assert_true(keep(s, 1, 0, TRP_BLOCK_MEMORY, 4, KIB));
@@ -198,7 +199,7 @@ static void nothing_is_moved_where_it_would_not_suffice(void)
     trp_block_store_free(s);
 }
 
-static void an_attempt_that_fails_leaves_nothing(void)
+TEST("an attempt that fails leaves nothing")
 {
     const struct trp_block_key key = {1, 0};
     trp_block_store *s = store(10 * KIB);
@@ -211,7 +212,7 @@ static void an_attempt_that_fails_leaves_nothing(void)
     trp_block_store_free(s);
 }
 
-static void of_two_attempts_one_is_kept(void)
+TEST("of two attempts one is kept")
 {
     const struct trp_block_key key = {1, 0};
     trp_block_store *s = store(10 * KIB);
@@ -224,7 +225,7 @@ static void of_two_attempts_one_is_kept(void)
     trp_block_store_free(s);
 }
 
-static void who_reads_a_dropped_block_goes_on(void)
+TEST("who reads a dropped block goes on")
 {
     const struct trp_block_key key = {1, 0};
     const uint8_t *p;
@@ -267,7 +268,7 @@ static int find_file(void)
     g_assert_not_reached();
 }
 
-static void a_damaged_block_is_a_miss(void)
+TEST("a damaged block is a miss")
 {
     trp_block_store *s = store(0);
     for (uint32_t i = 0; i < 3; i++)
@@ -286,7 +287,7 @@ static void a_damaged_block_is_a_miss(void)
     trp_block_store_free(s);
 }
 
-static void what_is_freed_of_the_file_is_given_back(void)
+TEST("what is freed of the file is given back")
 {
     struct stat st;
     trp_block_store *s = store(0);
@@ -303,7 +304,7 @@ static void what_is_freed_of_the_file_is_given_back(void)
     trp_block_store_free(s);
 }
 
-static void what_a_full_disk_has_no_room_for_is_not_kept(void)
+TEST("what a full disk has no room for is not kept")
 {
     const unsigned both = TRP_BLOCK_MEMORY | TRP_BLOCK_DISK;
     struct rlimit before, small = {20 * KIB, RLIM_INFINITY};
@@ -328,7 +329,7 @@ static void what_a_full_disk_has_no_room_for_is_not_kept(void)
     trp_block_store_free(s);
 }
 
-static void without_a_folder_what_memory_holds_is_kept(void)
+TEST("without a folder what memory holds is kept")
 {
     const unsigned both = TRP_BLOCK_MEMORY | TRP_BLOCK_DISK;
     trp_block_store *s = trp_block_store_new(nowhere, NULL);
@@ -341,7 +342,7 @@ static void without_a_folder_what_memory_holds_is_kept(void)
     trp_block_store_free(s);
 }
 
-static void tasks_that_sort_and_blocks_share_the_pool(void)
+TEST("tasks that sort and blocks share the pool")
 {
     trp_block_store *s = store(16 * KIB);
     g_assert_cmpuint(trp_block_store_borrow(s, 8 * KIB, 4 * KIB), ==, 8 * KIB);
@@ -366,7 +367,7 @@ static void tasks_that_sort_and_blocks_share_the_pool(void)
     trp_block_store_free(s);
 }
 
-static void a_block_that_is_read_stays_in_memory(void)
+TEST("a block that is read stays in memory")
 {
     trp_block_store *s = store(16 * KIB);
     g_assert_true(keep(s, 1, 0, TRP_BLOCK_MEMORY, 16, KIB));
@@ -418,7 +419,7 @@ static void *work(void *context)
     return NULL;
 }
 
-static void threads_see_whole_blocks_only(void)
+TEST("threads see whole blocks only")
 {
     struct worker w[THREADS] = {0};
     trp_block_store *s = store(32 * KIB);
@@ -440,28 +441,4 @@ static void threads_see_whole_blocks_only(void)
         trp_block_drop(s, d);
     assert_used(s, 0, 0);
     trp_block_store_free(s);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define TEST(name) g_test_add_func("/block_store/" #name, name)
-    TEST(what_is_kept_in_memory_comes_back_as_it_was_put);
-    TEST(what_is_for_the_disk_takes_no_memory);
-    TEST(a_partition_without_room_in_memory_is_not_kept);
-    TEST(a_partition_without_room_in_memory_goes_to_the_disk);
-    TEST(the_one_used_last_stays);
-    TEST(partitions_make_no_room_for_others_of_their_dataset);
-    TEST(nothing_is_moved_where_it_would_not_suffice);
-    TEST(an_attempt_that_fails_leaves_nothing);
-    TEST(of_two_attempts_one_is_kept);
-    TEST(who_reads_a_dropped_block_goes_on);
-    TEST(a_damaged_block_is_a_miss);
-    TEST(what_is_freed_of_the_file_is_given_back);
-    TEST(what_a_full_disk_has_no_room_for_is_not_kept);
-    TEST(without_a_folder_what_memory_holds_is_kept);
-    TEST(tasks_that_sort_and_blocks_share_the_pool);
-    TEST(a_block_that_is_read_stays_in_memory);
-    TEST(threads_see_whole_blocks_only);
-    return g_test_run();
 }

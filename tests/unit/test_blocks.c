@@ -8,10 +8,11 @@
 #include "block_world.h"
 #include "comm/frame.h"
 #include "data/host_copy.h"
+#include "unit.h"
 
 /* ---- reading --------------------------------------------------------------------- */
 
-static void test_reads(void)
+TEST("of other hosts come as those of this one")
 {
     for (int compress = 0; compress < 2; compress++) {
         struct world *w = world_make(9, 3, 5000, 500, compress);
@@ -22,7 +23,7 @@ static void test_reads(void)
 }
 
 /* Blocks of many pieces, records of many parts, less memory than would do. */
-static void test_large(void)
+TEST("may be larger than memory")
 {
     struct world *w = world_make(12, 1, 600, 200000, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -32,7 +33,7 @@ static void test_large(void)
     world_free(w);
 }
 
-static void test_empty(void)
+TEST("may be empty")
 {
     struct world *w = world_make(5, 300, 20, 500, 0);
     for (uint32_t p = 0; p < 300; p += 13) {
@@ -44,7 +45,7 @@ static void test_empty(void)
 }
 
 /* Some of the maps are on the reader's own host. */
-static void test_both(void)
+TEST("of this host and of others are merged")
 {
     struct world *w = world_make(8, 2, 3000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 1);
@@ -78,7 +79,7 @@ static void *read_task(void *arg)
 
 /* 200 maps and 16 tasks at a time: one connection to each host, and what is wanted at
  * the same time travels together. The servers are learnt of when all tasks wait. */
-static void test_many_tasks(void)
+TEST("of many tasks share a connection to each host")
 {
     enum { MAPS = 200, TASKS = 16, BLOCKS = MAPS * TASKS };
     struct world *w = world_make(MAPS, TASKS, 20000, 500, 0);
@@ -103,7 +104,7 @@ static void test_many_tasks(void)
 
 /* 1,000 maps of 1,000 blocks each: a file a map and a connection a host, however many
  * blocks there are. 16 of the partitions are read. */
-static void test_a_million_blocks(void)
+TEST("a million of them are in a file a map, and one connection a host")
 {
     enum { MAPS = 1000, PARTITIONS = 1000, TASKS = 16 };
     struct world *w = world_make(MAPS, PARTITIONS, MAPS * PARTITIONS, 8, 0);
@@ -124,7 +125,7 @@ static void test_a_million_blocks(void)
     world_free(w);
 }
 
-static void test_without_tags(void)
+TEST("come without tags where none are wanted")
 {
     struct world *w = world_make(4, 2, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -149,7 +150,7 @@ static char *file_of(const struct world *w, uint32_t map)
     return g_build_filename(w->folders[map % HOSTS], name, NULL);
 }
 
-static void test_missing(void)
+TEST("that are missing or damaged are named")
 {
     struct world *w = world_make(6, 2, 3000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 1);
@@ -186,7 +187,7 @@ static char *dead_endpoint(void)
     return g_strdup_printf("127.0.0.1:%u", ntohs(a.sin_port));
 }
 
-static void test_no_server(void)
+TEST("of a server that is gone are named after some tries")
 {
     struct world *w = world_make(2, 1, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -205,7 +206,7 @@ static void test_no_server(void)
 }
 
 /* One that is dead costs a try; another of its host has the same files. */
-static void test_another_server(void)
+TEST("are had from another server of the host")
 {
     struct world *w = world_make(4, 1, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -229,7 +230,7 @@ static void *learn_late(void *arg)
 }
 
 /* Servers of locations change while readers read. */
-static void test_learnt(void)
+TEST("are had from servers that are learnt of meanwhile")
 {
     struct world *w = world_make(4, 1, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -253,7 +254,7 @@ static void test_learnt(void)
 }
 
 /* The kernel takes the connection, and nobody says anything. */
-static void test_silent_server(void)
+TEST("of a server that is silent are given up")
 {
     struct world *w = world_make(2, 1, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -281,7 +282,7 @@ static void *kill_it(void *arg)
     return NULL;
 }
 
-static void test_killed(void)
+TEST("are not waited for by who was killed")
 {
     struct world *w = world_make(2, 1, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -299,7 +300,7 @@ static void test_killed(void)
 }
 
 /* A server that ends in the midst of a block: no wrong data, no hang. */
-static void test_server_ends(void)
+TEST("of a server that ends meanwhile are named")
 {
     struct world *w = world_make(2, 1, 400, 200000, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -333,7 +334,7 @@ static void is_closed(int fd)
     g_assert_not_reached();
 }
 
-static void test_wrong_secret(void)
+TEST("are not given without the secret")
 {
     static const uint8_t another_secret[32] = {4};
     struct world *w = world_make(2, 1, 1000, 500, 0);
@@ -348,7 +349,7 @@ static void test_wrong_secret(void)
     world_free(w);
 }
 
-static void test_junk(void)
+TEST("junk closes its own connection only")
 {
     struct world *w = world_make(2, 1, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -371,7 +372,7 @@ static void test_junk(void)
 
 /* More connections that say nothing than are kept, before and while blocks are read:
  * readers come through, and strangers are hung up on in the end. */
-static void test_flood(void)
+TEST("a flood of strangers changes nothing")
 {
     enum { FLOOD = 300 };
     struct world *w = world_make(2, 1, 1000, 500, 0);
@@ -398,7 +399,7 @@ static void test_flood(void)
 
 /* Executors that come later have other endpoints: the client forgets those it does not
  * use any more, and uses them again when it is to. */
-static void test_forgotten(void)
+TEST("endpoints that are not used are forgotten")
 {
     struct world *w = world_make(2, 1, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -435,7 +436,7 @@ static guint sockets(void)
 }
 
 /* Else who has died without a word would keep its connection. */
-static void test_idle(void)
+TEST("a server hangs up on who wants nothing")
 {
     struct world *w = world_make(2, 1, 1000, 500, 0);
     struct trp_shuffle_read read = read_of(w, 0);
@@ -500,7 +501,7 @@ static void end_copy(const char *folder, const struct trp_host_copy_id *id,
 
 /* The first host reads the file, the second gets it from there; a third that is given
  * damaged bytes, or none, has nothing until it asks elsewhere. */
-static void test_copies(void)
+TEST("copies")
 {
     struct world *w = world_make(1, 1, 1, 1, 0);
     struct trp_host_copy c;
@@ -574,7 +575,7 @@ static void *copy_task(void *arg)
     return NULL;
 }
 
-static void test_one_copy_a_host(void)
+TEST("one copy a host")
 {
     struct world *w = world_make(1, 1, 1, 1, 0);
     g_autofree char *file = g_build_filename(w->folders[0], "file", NULL);
@@ -587,41 +588,4 @@ static void test_one_copy_a_host(void)
         g_thread_join(threads[i]);
     g_assert_cmpint(t.made, ==, 1);
     world_free(w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/blocks/of other hosts come as those of this one", test_reads);
-    g_test_add_func("/blocks/may be larger than memory", test_large);
-    g_test_add_func("/blocks/may be empty", test_empty);
-    g_test_add_func("/blocks/of this host and of others are merged", test_both);
-    g_test_add_func(
-        "/blocks/a million of them are in a file a map, and one connection a host",
-        test_a_million_blocks);
-    g_test_add_func("/blocks/of many tasks share a connection to each host",
-                    test_many_tasks);
-    g_test_add_func("/blocks/come without tags where none are wanted",
-                    test_without_tags);
-    g_test_add_func("/blocks/that are missing or damaged are named", test_missing);
-    g_test_add_func("/blocks/of a server that is gone are named after some tries",
-                    test_no_server);
-    g_test_add_func("/blocks/are had from servers that are learnt of meanwhile",
-                    test_learnt);
-    g_test_add_func("/blocks/are had from another server of the host",
-                    test_another_server);
-    g_test_add_func("/blocks/of a server that is silent are given up",
-                    test_silent_server);
-    g_test_add_func("/blocks/are not waited for by who was killed", test_killed);
-    g_test_add_func("/blocks/of a server that ends meanwhile are named",
-                    test_server_ends);
-    g_test_add_func("/blocks/are not given without the secret", test_wrong_secret);
-    g_test_add_func("/blocks/junk closes its own connection only", test_junk);
-    g_test_add_func("/blocks/a flood of strangers changes nothing", test_flood);
-    g_test_add_func("/blocks/a server hangs up on who wants nothing", test_idle);
-    g_test_add_func("/blocks/endpoints that are not used are forgotten",
-                    test_forgotten);
-    g_test_add_func("/blocks/copies", test_copies);
-    g_test_add_func("/blocks/one_copy_a_host", test_one_copy_a_host);
-    return g_test_run();
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "os/cgroup.h"
+#include "unit.h"
 
 static void put(const char *root, const char *path, const char *text)
 {
@@ -32,7 +33,7 @@ static void remove_root(char *root)
     g_free(root);
 }
 
-static void test_v1(void)
+TEST("v1 limits are the smallest on the way up")
 {
     char *root = make_root();
     struct trp_cgroup_limits l;
@@ -52,7 +53,7 @@ static void test_v1(void)
     remove_root(root);
 }
 
-static void test_v2(void)
+TEST("v2 limits are the smallest on the way up")
 {
     char *root = make_root();
     struct trp_cgroup_limits l;
@@ -69,7 +70,7 @@ static void test_v2(void)
     remove_root(root);
 }
 
-static void test_container(void)
+TEST("a container reads its own part of the tree")
 {
     char *root = make_root();
     struct trp_cgroup_limits l;
@@ -83,7 +84,7 @@ static void test_container(void)
     remove_root(root);
 }
 
-static void test_nothing(void)
+TEST("without control groups there is no limit and no group")
 {
     char *root = make_root();
     struct trp_cgroup_limits l;
@@ -97,7 +98,7 @@ static void test_nothing(void)
 }
 
 /* Whoever is killed during the trial has said where it is, and a sweep finds it. */
-static void test_trial(void)
+TEST("a trial that was broken off is found by a sweep")
 {
     char *root = make_root();
     struct trp_cgroup_memory m;
@@ -131,7 +132,7 @@ static void test_trial(void)
     remove_root(root);
 }
 
-static void test_kills(void)
+TEST("kills for memory are counted in both versions")
 {
     char *root = make_root();
     put(root, "v2/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 7\n");
@@ -143,20 +144,4 @@ static void test_kills(void)
     g_assert_cmpuint(trp_cgroup_oom_kills("/nonexistent", false), ==, 0);
     g_assert_true(trp_cgroup_remove("/nonexistent"));
     remove_root(root);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cgroup/v1 limits are the smallest on the way up", test_v1);
-    g_test_add_func("/cgroup/v2 limits are the smallest on the way up", test_v2);
-    g_test_add_func("/cgroup/a container reads its own part of the tree",
-                    test_container);
-    g_test_add_func("/cgroup/without control groups there is no limit and no group",
-                    test_nothing);
-    g_test_add_func("/cgroup/a trial that was broken off is found by a sweep",
-                    test_trial);
-    g_test_add_func("/cgroup/kills for memory are counted in both versions",
-                    test_kills);
-    return g_test_run();
 }

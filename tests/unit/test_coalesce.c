@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fake_driver.h"
+#include "unit.h"
 
 /* ---- functions that tasks run ---- */
 
@@ -280,7 +281,7 @@ static void check(const struct model *m)
     free(value);
 }
 
-static void lineages_by_chance(void)
+TEST("lineages by chance")
 {
     uint64_t hits = 0;
     for (uint32_t seed = 0; seed < 300; seed++) {
@@ -300,7 +301,7 @@ static void lineages_by_chance(void)
 
 /* ---- partitions by a function ---- */
 
-static void a_partition_that_is_not_there_is_a_mistake(void)
+TEST("a partition that is not there is a mistake")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, 10, 2);
@@ -334,7 +335,7 @@ static char *content(const char *dir, uint32_t part)
 }
 
 /* Lines with their files as keys, and records without, each part as its members'. */
-static void parts_are_saved_whole(void)
+TEST("parts are saved whole")
 {
     g_autofree char *folder = g_dir_make_tmp("coalesce-XXXXXX", NULL);
     g_autofree char *text = g_build_filename(folder, "t.txt", NULL);
@@ -367,7 +368,7 @@ static void parts_are_saved_whole(void)
 }
 
 /* A member that reads map outputs hides none of what others have read from outside. */
-static void what_tasks_read_is_counted(void)
+TEST("what tasks read is counted")
 {
     trp_context *ctx = fake_init();
     trp_dataset *wide = trp_repartition(trp_range(ctx, 0, 40, 2), 2);
@@ -379,7 +380,7 @@ static void what_tasks_read_is_counted(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void a_lost_output_is_made_again(void)
+TEST("a lost output is made again")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, 300, 3), keyed, NULL, 0);
@@ -400,7 +401,7 @@ static void a_lost_output_is_made_again(void)
 }
 
 /* Profile and barrier count from below it as from above. */
-static void a_stage_of_coalesced_partitions(void)
+TEST("a stage of coalesced partitions")
 {
     trp_context *ctx = fake_init();
     trp_profile *p;
@@ -422,7 +423,7 @@ static void a_stage_of_coalesced_partitions(void)
     trp_finalize(ctx);
 }
 
-static void limits(void)
+TEST("limits")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, 1000, 300);
@@ -445,18 +446,4 @@ static void limits(void)
     assert_error(ctx, "trp_coalesce: partition 0 would have more than 64 MiB of input; "
                       "use more partitions");
     trp_finalize(ctx);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/coalesce/" #f, f)
-    ADD(lineages_by_chance);
-    ADD(a_partition_that_is_not_there_is_a_mistake);
-    ADD(parts_are_saved_whole);
-    ADD(what_tasks_read_is_counted);
-    ADD(a_lost_output_is_made_again);
-    ADD(a_stage_of_coalesced_partitions);
-    ADD(limits);
-    return g_test_run();
 }

@@ -6,6 +6,7 @@
 #include "driver/leftovers.h"
 #include "driver/output_files.h"
 #include "driver_run.h"
+#include "unit.h"
 
 /* Asserts that the lists are the same; `wanted` ends in NULL. */
 static void same(const char *const *got, size_t n, const char *const *wanted)
@@ -22,7 +23,7 @@ static void same_strings(struct trp_strings *s, const char *const *wanted)
 
 /* ---- environment ---- */
 
-static void clean(void)
+TEST("tasks see troupe's environment without launchers'")
 {
     const char *const from[] = {
         "PATH=/bin",
@@ -69,7 +70,7 @@ static void clean(void)
         g_free(list[i]);
 }
 
-static void outside_slurm(void)
+TEST("outside Slurm nothing is said of overlap")
 {
     char a[] = "SLURM_CONF=/c", b[] = "SLURM_OVERLAP=1", *list[] = {a, b};
     struct trp_strings s = {0};
@@ -77,7 +78,7 @@ static void outside_slurm(void)
     same_strings(&s, (const char *const[]){"SLURM_CONF=/c", NULL});
 }
 
-static void own_allocation_of_mpirun(void)
+TEST("an mpirun that was told of its nodes keeps that")
 {
     char a[] = "SLURM_JOB_ID=7", b[] = "PRTE_MCA_ras=hosts", *list[] = {a, b};
     struct trp_strings s = {0};
@@ -86,7 +87,7 @@ static void own_allocation_of_mpirun(void)
                                            "SLURM_OVERLAP=1", NULL});
 }
 
-static void stage_environ(void)
+TEST("env and params come after it")
 {
     trp_pipeline *p = pipeline_of("troupe: 1\nparams: {k: 007, m: \"a b\"}\nstages:\n"
                                   "  - name: s\n    run: x\n"
@@ -159,7 +160,7 @@ static void argv_of(const char *stage, const char *const *wanted)
     g_free(yaml);
 }
 
-static void command_lines(void)
+TEST("run, argv, prelude and wrap make the command line")
 {
     argv_of("    run: echo \"$X\" 'y'\n",
             (const char *const[]){"/bin/sh", "-c", "echo \"$X\" 'y'", NULL});
@@ -174,7 +175,7 @@ static void command_lines(void)
                                   NULL});
 }
 
-static void too_long(void)
+TEST("a command that Linux would refuse is told")
 {
     char *big = g_strnfill(TRP_ARGUMENT_MAX + 1, 'x');
     char *yaml =
@@ -201,7 +202,7 @@ static void expands(const char *pattern, const char *item, const char *wanted)
     free(got);
 }
 
-static void expansion(void)
+TEST("outputs are expanded as a shell would, literally")
 {
     expands("p/${task}", NULL, "p/7");
     expands("p/${task}x", NULL, "p/7x");
@@ -225,7 +226,7 @@ static void expansion(void)
     g_assert_false(trp_output_of_task("a/*"));
 }
 
-static void removal(void)
+TEST("removing keeps to what is meant")
 {
     char *d = files_new(), *run_dir = g_build_filename(d, "troupe-runs", "r", NULL);
     char *link = g_build_filename(d, "out", "7", "link", NULL);
@@ -268,7 +269,7 @@ static int64_t file_clock(const char *dir)
     return (int64_t)st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec;
 }
 
-static void removal_stays_at_home(void)
+TEST("only what the run made below its folder is removed")
 {
     char *top = files_new(), *d = g_build_filename(top, "work", NULL);
     char *run_dir = g_build_filename(d, "troupe-runs", "r", NULL);
@@ -313,7 +314,7 @@ static void removal_stays_at_home(void)
     files_free(top);
 }
 
-static void leftovers(void)
+TEST("leftovers go before the next attempt")
 {
     static const char yaml[] =
         "troupe: 1\nstages:\n  - {name: s, run: x, foreach: {items: [a, b]}, "
@@ -365,7 +366,7 @@ static const char graph[] = "troupe: 1\n"
                             "    prefer: [h1, h2/3]\n"
                             "    argv: [z]\n";
 
-static void spec(void)
+TEST("the engine is told what the file says")
 {
     struct run r = {.dir = files_new()};
     trp_error err = {0};
@@ -399,7 +400,7 @@ static void spec(void)
     files_free(r.dir);
 }
 
-static void message(void)
+TEST("executors are told the command")
 {
     char path[] = "PATH=/bin", junk[] = "OMPI_X=1", *list[] = {path, junk};
     struct run r = {.dir = files_new(), .environ = list, .nenviron = 2};
@@ -436,7 +437,7 @@ static void message(void)
     files_free(r.dir);
 }
 
-static void tasks(void)
+TEST("items and places go with the tasks")
 {
     struct run r = {.dir = files_new()};
     struct trp_stage_tasks t;
@@ -462,7 +463,7 @@ static void tasks(void)
     files_free(r.dir);
 }
 
-static void failures(void)
+TEST("failures are told with place and log")
 {
     struct run r = {.dir = files_new()};
     struct trp_stage_tasks t;
@@ -491,7 +492,7 @@ static void failures(void)
 }
 
 /* driver_run.h resumes for the second time. */
-static void resumed(void)
+TEST("a resumed run's stages are later attempts, with logs so named")
 {
     struct run r = {.dir = files_new()};
     struct trp_stage_message m = {0};
@@ -509,7 +510,7 @@ static void resumed(void)
     files_free(r.dir);
 }
 
-static void long_chain(void)
+TEST("a chain of ten thousand stages is a job")
 {
     GString *yaml = g_string_new("troupe: 1\nstages:\n");
     struct run r = {.dir = files_new()};
@@ -529,34 +530,7 @@ static void long_chain(void)
     files_free(r.dir);
 }
 
-int main(int argc, char **argv)
+TEST("site variables are named once, for what is asked")
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/command_job/tasks see troupe's environment without launchers'",
-                    clean);
-    g_test_add_func("/command_job/outside Slurm nothing is said of overlap",
-                    outside_slurm);
-    g_test_add_func("/command_job/an mpirun that was told of its nodes keeps that",
-                    own_allocation_of_mpirun);
-    g_test_add_func("/command_job/env and params come after it", stage_environ);
-    g_test_add_func("/command_job/site variables are named once, for what is asked",
-                    resource_env);
-    g_test_add_func("/command_job/run, argv, prelude and wrap make the command line",
-                    command_lines);
-    g_test_add_func("/command_job/a command that Linux would refuse is told", too_long);
-    g_test_add_func("/command_job/outputs are expanded as a shell would, literally",
-                    expansion);
-    g_test_add_func("/command_job/removing keeps to what is meant", removal);
-    g_test_add_func("/outputs/only what the run made below its folder is removed",
-                    removal_stays_at_home);
-    g_test_add_func("/command_job/leftovers go before the next attempt", leftovers);
-    g_test_add_func("/command_job/the engine is told what the file says", spec);
-    g_test_add_func("/command_job/executors are told the command", message);
-    g_test_add_func("/command_job/items and places go with the tasks", tasks);
-    g_test_add_func("/command_job/failures are told with place and log", failures);
-    g_test_add_func(
-        "/command_job/a resumed run's stages are later attempts, with logs so named",
-        resumed);
-    g_test_add_func("/command_job/a chain of ten thousand stages is a job", long_chain);
-    return g_test_run();
+    resource_env();
 }

@@ -2,6 +2,7 @@
 #include <glib.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 /* Two tasks on two hosts. */
@@ -61,7 +62,7 @@ static void copy(struct world *w, struct world_attempt *ret_first,
     g_assert_cmpuint(ret_copy->executor, !=, ret_first->executor);
 }
 
-static void of_two_attempts_the_first_that_asks_may(void)
+TEST("of two attempts the first that asks may")
 {
     struct world w;
     struct trp_stage_spec s = stage(false);
@@ -79,7 +80,7 @@ static void of_two_attempts_the_first_that_asks_may(void)
     world_free(&w);
 }
 
-static void when_that_one_fails_the_other_may_and_knows(void)
+TEST("when that one fails the other may and knows")
 {
     struct world w;
     struct trp_stage_spec s = stage(false);
@@ -94,7 +95,7 @@ static void when_that_one_fails_the_other_may_and_knows(void)
     world_free(&w);
 }
 
-static void when_its_executor_is_lost_the_next_attempt_may(void)
+TEST("when its executor is lost the next attempt may")
 {
     struct world w;
     struct trp_stage_spec s = stage(false);
@@ -112,7 +113,7 @@ static void when_its_executor_is_lost_the_next_attempt_may(void)
     world_free(&w);
 }
 
-static void after_success_no_other_may(void)
+TEST("after success no other may")
 {
     struct world w;
     struct trp_stage_spec s = stage(false);
@@ -127,7 +128,7 @@ static void after_success_no_other_may(void)
     world_free(&w);
 }
 
-static void a_barrier_stage_that_runs_again_writes_all_again(void)
+TEST("a barrier stage that runs again writes all again")
 {
     struct world w;
     struct trp_stage_spec s = stage(true);
@@ -145,7 +146,7 @@ static void a_barrier_stage_that_runs_again_writes_all_again(void)
     world_free(&w);
 }
 
-static void who_is_being_killed_may_not(void)
+TEST("who is being killed may not")
 {
     struct world w;
     struct trp_stage_spec s = stage(true);
@@ -154,18 +155,4 @@ static void who_is_being_killed_may_not(void)
     world_end(&w, second.id, TRP_END_EXIT, 1, SECOND);
     g_assert_cmpint(ask(&w, first.id), ==, TRP_EEXIST);
     world_free(&w);
-}
-
-#define TEST(name) g_test_add_func("/commits/" #name, name)
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    TEST(of_two_attempts_the_first_that_asks_may);
-    TEST(when_that_one_fails_the_other_may_and_knows);
-    TEST(when_its_executor_is_lost_the_next_attempt_may);
-    TEST(after_success_no_other_may);
-    TEST(a_barrier_stage_that_runs_again_writes_all_again);
-    TEST(who_is_being_killed_may_not);
-    return g_test_run();
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/scenario/compare.h"
+#include "unit.h"
 
 /* `wanted` is YAML, `got` JSON (NULL: nothing). */
 static bool matches(const char *wanted, const char *got, struct trp_sim_compare how)
@@ -28,7 +29,7 @@ static bool matches(const char *wanted, const char *got, struct trp_sim_compare 
 
 static const struct trp_sim_compare plain;
 
-static void test_scalars(void)
+TEST("numbers in any spelling, words, truth")
 {
     SAME("3", "3");
     SAME("3.0", "3");
@@ -54,7 +55,7 @@ static void test_scalars(void)
     DIFFERENT("{a: 1}", "1");
 }
 
-static void test_amounts(void)
+TEST("amounts are exact but for what was cut")
 {
     SAME("1/3", "0.333333333333");
     SAME("2/3", "0.666666666667");
@@ -66,7 +67,7 @@ static void test_amounts(void)
     DIFFERENT("1/3", "0.33");
 }
 
-static void test_nothing(void)
+TEST("nothing is empty, none, 0")
 {
     static const char *const empty[] = {"none", "[]", "{}", "0", "false", "never", "~"};
     for (size_t i = 0; i < G_N_ELEMENTS(empty); i++) {
@@ -85,7 +86,7 @@ static void test_nothing(void)
     DIFFERENT("[]", "\"none\"");
 }
 
-static void test_lists(void)
+TEST("lists are sets unless in order")
 {
     const struct trp_sim_compare ordered = {.in_order = true};
     SAME("[a, b]", "[\"b\", \"a\"]");
@@ -97,7 +98,7 @@ static void test_lists(void)
 }
 
 /* The first entry matches both; only the second choice leaves one for the other. */
-static void test_partial_entries_are_matched(void)
+TEST("partial entries find the entry they need")
 {
     SAME("[{set: A}, {set: A, task: 0}]",
          "[{\"set\": \"A\", \"task\": 0}, {\"set\": \"A\", \"task\": 1}]");
@@ -109,7 +110,7 @@ static void test_partial_entries_are_matched(void)
 }
 
 /* n entries of which entry i matches what was got from i on, last one first. */
-static void test_long_lists_are_matched(void)
+TEST("a thousand entries")
 {
     const int n = 1000;
     GString *wanted = g_string_new("["), *got = g_string_new("[");
@@ -125,7 +126,7 @@ static void test_long_lists_are_matched(void)
     g_string_free(got, TRUE);
 }
 
-static void test_mappings(void)
+TEST("keys that are written, or all")
 {
     const struct trp_sim_compare how = {.ordered = "levels assigned",
                                         .wholes = "executor task"};
@@ -148,7 +149,7 @@ static void test_mappings(void)
         matches("{tasks: {A: [x, y]}}", "{\"tasks\": {\"A\": [\"y\", \"x\"]}}", how));
 }
 
-static void test_texts(void)
+TEST("texts whatever their case")
 {
     g_assert_true(trp_sim_contains("Disk full on h1", "disk FULL"));
     g_assert_true(trp_sim_contains("ab", "b"));
@@ -157,7 +158,7 @@ static void test_texts(void)
     g_assert_false(trp_sim_contains("", "a"));
 }
 
-static void test_json(void)
+TEST("what was wanted is shown as JSON")
 {
     static const char text[] = "{a: [1, x, \"1\", true], b: {c: 1/3}}";
     struct trp_conf_arena keep = {0};
@@ -171,20 +172,4 @@ static void test_json(void)
     json_decref(j);
     trp_yaml_free(y);
     trp_conf_arena_free(&keep);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/compare/numbers in any spelling, words, truth", test_scalars);
-    g_test_add_func("/compare/amounts are exact but for what was cut", test_amounts);
-    g_test_add_func("/compare/nothing is empty, none, 0", test_nothing);
-    g_test_add_func("/compare/lists are sets unless in order", test_lists);
-    g_test_add_func("/compare/partial entries find the entry they need",
-                    test_partial_entries_are_matched);
-    g_test_add_func("/compare/a thousand entries", test_long_lists_are_matched);
-    g_test_add_func("/compare/keys that are written, or all", test_mappings);
-    g_test_add_func("/compare/texts whatever their case", test_texts);
-    g_test_add_func("/compare/what was wanted is shown as JSON", test_json);
-    return g_test_run();
 }

@@ -10,6 +10,7 @@
 
 #include "events/comparison.h"
 #include "events/summary_rows.h"
+#include "unit.h"
 
 #define S INT64_C(1000000000)
 #define T0 (INT64_C(1800000000) * S)
@@ -122,7 +123,7 @@ static struct trp_comparison compare(struct trp_run_records *a,
     return c;
 }
 
-static void stages_belong_together_by_name(void)
+TEST("stages belong together by name")
 {
     struct trp_run_records a = {0}, b = {0};
     struct trp_run_record *x = new_start(&a), *y = new_start(&b);
@@ -155,7 +156,7 @@ static void stages_belong_together_by_name(void)
     free_runs(&b);
 }
 
-static void what_changed_most_comes_first(void)
+TEST("what changed most comes first")
 {
     struct trp_run_records a = {0}, b = {0};
     struct trp_run_record *x = new_start(&a), *y = new_start(&b);
@@ -180,7 +181,7 @@ static void what_changed_most_comes_first(void)
     free_runs(&b);
 }
 
-static void starts_of_a_run_add_up(void)
+TEST("starts of a run add up")
 {
     struct trp_run_records a = {0}, b = {0};
     struct trp_run_record *first = new_start(&a);
@@ -208,7 +209,7 @@ static void starts_of_a_run_add_up(void)
     free_runs(&b);
 }
 
-static void devices_have_places_of_their_own(void)
+TEST("devices have places of their own")
 {
     struct trp_run_records a = {0}, b = {0};
     stage(new_start(&a), "s", &train, 1, 2, TRP_OUTCOME_SUCCEEDED);
@@ -230,7 +231,7 @@ static void devices_have_places_of_their_own(void)
 }
 
 /* Rounds of a loop are one row, whatever their number; --all has each. */
-static void many_stages_are_few_rows(void)
+TEST("many stages are few rows")
 {
     struct trp_run_records a = {0}, b = {0};
     struct trp_run_record *x = new_start(&a), *y = new_start(&b);
@@ -263,7 +264,7 @@ static void many_stages_are_few_rows(void)
 }
 
 /* A stage that never was to run says nothing of those that did. */
-static void what_never_ran_is_not_how_it_ended(void)
+TEST("what never ran is not how it ended")
 {
     struct trp_run_records a = {0}, b = {0};
     struct trp_run_record *x = new_start(&a);
@@ -280,20 +281,4 @@ static void what_never_ran_is_not_how_it_ended(void)
     trp_comparison_free(&c);
     free_runs(&a);
     free_runs(&b);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/comparison/stages_belong_together_by_name",
-                    stages_belong_together_by_name);
-    g_test_add_func("/comparison/what_changed_most_comes_first",
-                    what_changed_most_comes_first);
-    g_test_add_func("/comparison/starts_of_a_run_add_up", starts_of_a_run_add_up);
-    g_test_add_func("/comparison/devices_have_places_of_their_own",
-                    devices_have_places_of_their_own);
-    g_test_add_func("/comparison/many_stages_are_few_rows", many_stages_are_few_rows);
-    g_test_add_func("/comparison/what_never_ran_is_not_how_it_ended",
-                    what_never_ran_is_not_how_it_ended);
-    return g_test_run();
 }

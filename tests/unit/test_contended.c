@@ -2,6 +2,7 @@
 #include <glib.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 static struct trp_engine_config plain(void)
@@ -39,7 +40,7 @@ static void end_one(struct world *w)
     world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
 }
 
-static void idle_executors_go_soon(void)
+TEST("idle executors go soon")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec s = world_stage("a", 4);
@@ -56,7 +57,7 @@ static void idle_executors_go_soon(void)
     world_free(&w);
 }
 
-static void busy_ones_stay(void)
+TEST("busy ones stay")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec s = world_stage("a", 10);
@@ -74,7 +75,7 @@ static void busy_ones_stay(void)
     world_free(&w);
 }
 
-static void a_minimum_is_not_kept(void)
+TEST("a minimum is not kept")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec s = world_stage("a", 4);
@@ -106,7 +107,7 @@ static void start_barrier(struct world *w)
 }
 
 /* One of two came: it goes, and both are asked for again. */
-static void a_barrier_stage_gives_back_what_is_too_little(void)
+TEST("a barrier stage gives back what is too little")
 {
     struct world w;
     start_barrier(&w);
@@ -124,7 +125,7 @@ static void a_barrier_stage_gives_back_what_is_too_little(void)
     world_free(&w);
 }
 
-static void not_while_the_others_are_coming(void)
+TEST("not while the others are coming")
 {
     struct world w;
     start_barrier(&w);
@@ -136,7 +137,7 @@ static void not_while_the_others_are_coming(void)
     world_free(&w);
 }
 
-static void cached_partitions_keep_an_executor_for_its_idle_timeout(void)
+TEST("cached partitions keep an executor for its idle timeout")
 {
     const struct trp_dataset_spec spec = {.name = "d", .partitions = 1, .cached = true};
     const struct trp_job_spec job = {.is_dataset = true};
@@ -157,17 +158,4 @@ static void cached_partitions_keep_an_executor_for_its_idle_timeout(void)
     world_time(&w, w.now + SECOND);
     g_assert_cmpuint(w.nlive, ==, 0);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/contended/" #f, f)
-    ADD(idle_executors_go_soon);
-    ADD(busy_ones_stay);
-    ADD(a_minimum_is_not_kept);
-    ADD(a_barrier_stage_gives_back_what_is_too_little);
-    ADD(not_while_the_others_are_coming);
-    ADD(cached_partitions_keep_an_executor_for_its_idle_timeout);
-    return g_test_run();
 }

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "driver/copy_tree.h"
+#include "unit.h"
 
 static uint32_t ask(trp_copy_tree *t, uint32_t location, int64_t now)
 {
@@ -19,7 +20,7 @@ static void is_busy(trp_copy_tree *t, uint32_t location, int64_t now)
 
 /* All ask all the time; each step takes as long: the root is read twice in the first,
  * and once more now and then. */
-static void copies_double(void)
+TEST("copies double")
 {
     enum { HOSTS = 1000 };
     trp_copy_tree *t = trp_copy_tree_new();
@@ -51,7 +52,7 @@ static void copies_double(void)
     trp_copy_tree_free(t);
 }
 
-static void what_fails_is_avoided(void)
+TEST("what fails is avoided")
 {
     trp_copy_tree *t = trp_copy_tree_new();
     g_assert_cmpuint(ask(t, 7, 0), ==, TRP_COPY_ROOT);
@@ -80,7 +81,7 @@ static void what_fails_is_avoided(void)
     trp_copy_tree_free(t);
 }
 
-static void who_is_not_heard_of_is_forgotten(void)
+TEST("who is not heard of is forgotten")
 {
     trp_copy_tree *t = trp_copy_tree_new();
     g_assert_cmpuint(ask(t, 1, 0), ==, TRP_COPY_ROOT);
@@ -92,14 +93,4 @@ static void who_is_not_heard_of_is_forgotten(void)
     is_busy(t, 4, 1);
     g_assert_cmpuint(ask(t, 4, 2 + TRP_COPY_FORGOTTEN_NS), ==, TRP_COPY_ROOT);
     trp_copy_tree_free(t);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/copy_tree/" #f, f)
-    ADD(copies_double);
-    ADD(what_fails_is_avoided);
-    ADD(who_is_not_heard_of_is_forgotten);
-    return g_test_run();
 }

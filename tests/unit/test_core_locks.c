@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "os/core_locks.h"
+#include "unit.h"
 
 static const uint32_t cpus[] = {0, 1, 2, 5};
 
@@ -15,7 +16,7 @@ static struct trp_core_locks open_locks(void)
     return l;
 }
 
-static void test_all_or_none(void)
+TEST("all or none are taken, and go with who has them")
 {
     struct trp_core_locks a = open_locks(), b = open_locks();
     bool others[4];
@@ -33,7 +34,7 @@ static void test_all_or_none(void)
     trp_core_locks_close(&b);
 }
 
-static void test_the_first_to_wait_is_the_first(void)
+TEST("the first to wait is the first")
 {
     struct trp_core_locks a = open_locks(), b = open_locks(), c = open_locks();
     g_assert_false(trp_core_locks_others_first(&c));
@@ -52,7 +53,7 @@ static void test_the_first_to_wait_is_the_first(void)
     trp_core_locks_close(&c);
 }
 
-static void test_only_in_what_is_ours_alone(void)
+TEST("only in what is this user's alone")
 {
     struct trp_core_locks l = open_locks();
     trp_core_locks_close(&l);
@@ -71,18 +72,11 @@ static void test_only_in_what_is_ours_alone(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
     g_autofree char *folder = g_dir_make_tmp("troupe-XXXXXX", NULL);
     g_assert_nonnull(folder);
     g_assert_cmpint(g_chdir(folder), ==, 0);
     g_setenv("XDG_RUNTIME_DIR", folder, TRUE);
-    g_test_add_func("/core-locks/all or none are taken, and go with who has them",
-                    test_all_or_none);
-    g_test_add_func("/core-locks/the first to wait is the first",
-                    test_the_first_to_wait_is_the_first);
-    g_test_add_func("/core-locks/only in what is this user's alone",
-                    test_only_in_what_is_ours_alone);
-    int status = g_test_run();
+    int status = unit_run(argc, argv);
     g_rmdir(folder);
     return status;
 }

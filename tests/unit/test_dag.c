@@ -6,6 +6,7 @@
 
 #include "conf/options.h"
 #include "core/engine_state.h"
+#include "unit.h"
 #include "world/world.h"
 
 static void start(struct world *w, uint32_t executors, bool host_files)
@@ -62,7 +63,7 @@ static void submit_shuffle(struct world *w, uint32_t maps, uint32_t reducers)
     world_submit(w, v, 2);
 }
 
-static void reducers_run_when_all_outputs_are_there(void)
+TEST("reducers run when all outputs are there")
 {
     struct world w;
     trp_executor_id x;
@@ -84,7 +85,7 @@ static void reducers_run_when_all_outputs_are_there(void)
     world_free(&w);
 }
 
-static void a_fetch_failure_runs_what_is_missing_again(void)
+TEST("a fetch failure runs what is missing again")
 {
     struct world w;
     start(&w, 2, false);
@@ -114,7 +115,7 @@ static void a_fetch_failure_runs_what_is_missing_again(void)
 }
 
 /* Map stages that are to run again, of a job that is over before they do. */
-static void the_end_of_a_map_stage_is_told_once(void)
+TEST("the end of a map stage is told once")
 {
     struct trp_event cancel = {.kind = TRP_EVENT_CANCEL_JOB};
     struct world w;
@@ -140,7 +141,7 @@ static void the_end_of_a_map_stage_is_told_once(void)
     world_free(&w);
 }
 
-static void a_lost_executor_takes_its_outputs_along(void)
+TEST("a lost executor takes its outputs along")
 {
     struct world w;
     start(&w, 3, false);
@@ -155,7 +156,7 @@ static void a_lost_executor_takes_its_outputs_along(void)
     world_free(&w);
 }
 
-static void a_moved_output_needs_no_second_run(void)
+TEST("a moved output needs no second run")
 {
     struct world w;
     start(&w, 2, false);
@@ -181,7 +182,7 @@ static void a_moved_output_needs_no_second_run(void)
 }
 
 /* It is where all hosts see it: there until a reader misses it. */
-static void an_output_that_all_see_outlives_its_host(void)
+TEST("an output that all see outlives its host")
 {
     struct world w;
     trp_executor_id x;
@@ -213,7 +214,7 @@ static void an_output_that_all_see_outlives_its_host(void)
     world_free(&w);
 }
 
-static void impossible_shuffles_are_refused(void)
+TEST("impossible shuffles are refused")
 {
     struct world w;
     trp_error err;
@@ -237,7 +238,7 @@ static void impossible_shuffles_are_refused(void)
     world_free(&w);
 }
 
-static void a_barrier_stage_without_slots_is_given_up(void)
+TEST("a barrier stage without slots is given up")
 {
     struct world w;
     start(&w, 1, true);
@@ -254,7 +255,7 @@ static void a_barrier_stage_without_slots_is_given_up(void)
 }
 
 /* Its slots went while its first attempt ran. */
-static void a_barrier_stage_that_loses_its_slots_is_given_up(void)
+TEST("a barrier stage that loses its slots is given up")
 {
     struct world w;
     start(&w, 2, true);
@@ -275,7 +276,7 @@ static void a_barrier_stage_that_loses_its_slots_is_given_up(void)
 
 /* A barrier stage runs as a whole: what one task did is of no use to the next attempt.
  */
-static void a_barrier_stage_runs_all_its_tasks_again(void)
+TEST("a barrier stage runs all its tasks again")
 {
     struct world w;
     start(&w, 2, true);
@@ -294,7 +295,7 @@ static void a_barrier_stage_runs_all_its_tasks_again(void)
 }
 
 /* What a task of it did may be undone: a child's task does not begin on it. */
-static void a_child_waits_for_the_whole_barrier_stage(void)
+TEST("a child waits for the whole barrier stage")
 {
     static const struct trp_parent_spec each = {.stage = 0, .each = true};
     struct trp_stage_spec s[] = {world_stage("together", 2), world_stage("own", 2)};
@@ -320,7 +321,7 @@ static void a_child_waits_for_the_whole_barrier_stage(void)
     world_free(&w);
 }
 
-static void a_barrier_stage_skips_all_its_tasks_or_none(void)
+TEST("a barrier stage skips all its tasks or none")
 {
     static const uint8_t one[] = {1, 0}, both[] = {1, 1};
     for (uint32_t i = 0; i < 2; i++) {
@@ -340,7 +341,7 @@ static void a_barrier_stage_skips_all_its_tasks_or_none(void)
     }
 }
 
-static void an_executor_with_data_in_use_is_not_released(void)
+TEST("an executor with data in use is not released")
 {
     struct world w;
     struct trp_engine_config c;
@@ -366,7 +367,7 @@ static void an_executor_with_data_in_use_is_not_released(void)
 
 /* ---- told as datasets ---- */
 
-static void a_second_job_runs_on_the_first_ones_outputs(void)
+TEST("a second job runs on the first ones outputs")
 {
     struct world w;
     start(&w, 2, true);
@@ -392,7 +393,7 @@ static void a_second_job_runs_on_the_first_ones_outputs(void)
     world_free(&w);
 }
 
-static void outputs_are_awaited_until_they_were_read(void)
+TEST("outputs are awaited until they were read")
 {
     struct world w;
     start(&w, 2, true);
@@ -436,7 +437,7 @@ static uint32_t deep_chain(struct world *w, bool shuffle)
     return parent.dataset;
 }
 
-static void a_narrow_chain_of_any_depth_is_one_stage(void)
+TEST("a narrow chain of any depth is one stage")
 {
     struct world w;
     start(&w, 1, true);
@@ -448,7 +449,7 @@ static void a_narrow_chain_of_any_depth_is_one_stage(void)
     world_free(&w);
 }
 
-static void a_chain_of_shuffles_of_any_depth_runs(void)
+TEST("a chain of shuffles of any depth runs")
 {
     struct world w;
     start(&w, 1, true);
@@ -483,7 +484,7 @@ static void keep(struct world *w, uint32_t dataset, uint32_t partition, uint32_t
 
 /* Two kept datasets beside each other, of which what the first reads is not computed
  * when all of it is there, and the same with three partitions taken together. */
-static void tasks_go_where_most_of_their_partitions_are(void)
+TEST("tasks go where most of their partitions are")
 {
     static const uint32_t left[] = {0, 3, 4}, right[] = {0, 2};
     struct world w;
@@ -535,7 +536,7 @@ static void tasks_go_where_most_of_their_partitions_are(void)
     world_free(&w);
 }
 
-static void many_parents_cost_a_look_each(void)
+TEST("many parents cost a look each")
 {
     enum { N = 20000 };
     struct world w;
@@ -773,38 +774,11 @@ static void random_stream(uint32_t seed)
     world_free(&w);
 }
 
-static void random_streams_end_every_job(void)
+TEST("random streams end every job")
 {
     uint32_t first = (uint32_t)g_test_rand_int();
     for (uint32_t i = 0; i < 300; i++) {
         g_test_message("seed %u", first + i);
         random_stream(first + i);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/dag/" #f, f)
-    ADD(reducers_run_when_all_outputs_are_there);
-    ADD(a_fetch_failure_runs_what_is_missing_again);
-    ADD(the_end_of_a_map_stage_is_told_once);
-    ADD(a_lost_executor_takes_its_outputs_along);
-    ADD(a_moved_output_needs_no_second_run);
-    ADD(an_output_that_all_see_outlives_its_host);
-    ADD(outputs_are_awaited_until_they_were_read);
-    ADD(impossible_shuffles_are_refused);
-    ADD(a_barrier_stage_without_slots_is_given_up);
-    ADD(a_barrier_stage_that_loses_its_slots_is_given_up);
-    ADD(a_barrier_stage_runs_all_its_tasks_again);
-    ADD(a_child_waits_for_the_whole_barrier_stage);
-    ADD(a_barrier_stage_skips_all_its_tasks_or_none);
-    ADD(an_executor_with_data_in_use_is_not_released);
-    ADD(a_second_job_runs_on_the_first_ones_outputs);
-    ADD(a_narrow_chain_of_any_depth_is_one_stage);
-    ADD(a_chain_of_shuffles_of_any_depth_runs);
-    ADD(tasks_go_where_most_of_their_partitions_are);
-    ADD(many_parents_cost_a_look_each);
-    ADD(random_streams_end_every_job);
-    return g_test_run();
 }

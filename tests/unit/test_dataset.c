@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fake_driver.h"
+#include "unit.h"
 
 /* ---- functions that tasks run ---- */
 
@@ -201,7 +202,7 @@ static void assert_rows(trp_dataset *d, const char *want)
 
 /* ---- sources ---- */
 
-static void range_in_order(void)
+TEST("a range comes in order however it is cut")
 {
     trp_context *ctx = fake_init();
     for (uint32_t parts = 1; parts < 12; parts++)
@@ -213,7 +214,7 @@ static void range_in_order(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 2);
 }
 
-static void range_extremes(void)
+TEST("a range of all int64 is cut without overflow")
 {
     int64_t first, expected = INT64_MIN;
     uint64_t n, all = 0;
@@ -230,7 +231,7 @@ static void range_extremes(void)
     trp_finalize(ctx);
 }
 
-static void arrays(void)
+TEST("arrays come aligned and in order")
 {
     trp_context *ctx = fake_init();
     int64_t v[10000], one = 1;
@@ -253,7 +254,7 @@ static void arrays(void)
     trp_finalize(ctx);
 }
 
-static void records(void)
+TEST("records of any size, empty ones too, come in order")
 {
     trp_context *ctx = fake_init();
     uint64_t offsets[] = {2, 5, 5, 6, 12};
@@ -267,7 +268,7 @@ static void records(void)
     trp_finalize(ctx);
 }
 
-static void input_limit(void)
+TEST("an input too large for a launch is refused")
 {
     trp_context *ctx = fake_init();
     uint32_t width = TRP_INPUT_MAX / 2 + 8;
@@ -281,7 +282,7 @@ static void input_limit(void)
 
 /* ---- chains ---- */
 
-static void long_chain(void)
+TEST("a chain of the most functions works and one more is refused")
 {
     trp_context *ctx = fake_init();
     int64_t one = 1;
@@ -301,7 +302,7 @@ static void long_chain(void)
     trp_finalize(ctx);
 }
 
-static void many_out_of_one(void)
+TEST("a function may emit any number of records with keys")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, 100000, 3), words, NULL, 0);
@@ -315,7 +316,7 @@ static void many_out_of_one(void)
     trp_finalize(ctx);
 }
 
-static void filters(void)
+TEST("a filter keeps records with their keys")
 {
     trp_context *ctx = fake_init();
     trp_dataset *r = trp_range(ctx, 0, 10, 3);
@@ -331,7 +332,7 @@ static void filters(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 1);
 }
 
-static void map_checks(void)
+TEST("a map must emit one record for each")
 {
     trp_context *ctx = fake_init();
     uint64_t n;
@@ -341,7 +342,7 @@ static void map_checks(void)
     trp_finalize(ctx);
 }
 
-static void unions(void)
+TEST("a union has all partitions of both in order")
 {
     trp_context *ctx = fake_init();
     int64_t ten = 10;
@@ -358,7 +359,7 @@ static void unions(void)
     trp_finalize(ctx);
 }
 
-static void doubled_unions(void)
+TEST("doubling a union doubles no description")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, 2, 1);
@@ -376,7 +377,7 @@ static void doubled_unions(void)
     trp_finalize(ctx);
 }
 
-static void folded_unions(void)
+TEST("a fold of thousands of unions works")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, 1, 1);
@@ -392,7 +393,7 @@ static void folded_unions(void)
 
 /* ---- actions ---- */
 
-static void reduces_in_order(void)
+TEST("a reduction keeps the order of partitions")
 {
     trp_context *ctx = fake_init();
     void *value;
@@ -426,7 +427,7 @@ static void reduces_in_order(void)
     trp_finalize(ctx);
 }
 
-static void retries_count_once(void)
+TEST("a retried or doubled success counts once")
 {
     trp_context *ctx = fake_init();
     uint32_t until = 2;
@@ -440,7 +441,7 @@ static void retries_count_once(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void failures_say_why(void)
+TEST("a failed action says stage, task, times, code and text")
 {
     trp_context *ctx = fake_init();
     uint32_t until = 99;
@@ -459,7 +460,7 @@ static void failures_say_why(void)
     g_assert_cmpint(fake.end_status, ==, 1);
 }
 
-static void null_chains(void)
+TEST("an error in a chain is told by its action")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_text_files(ctx, "/nowhere/*.txt", 3);
@@ -474,7 +475,7 @@ static void null_chains(void)
     g_assert_cmpint(trp_finalize(ctx), !=, 0);
 }
 
-static void many_partitions(void)
+TEST("a million partitions are counted")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, 1000000, 1000000);
@@ -485,7 +486,7 @@ static void many_partitions(void)
     trp_finalize(ctx);
 }
 
-static void saves(void)
+TEST("a saved part is whole and its folder new")
 {
     trp_context *ctx = fake_init();
     g_autofree char *top = g_dir_make_tmp("troupe-save-XXXXXX", NULL);
@@ -516,7 +517,7 @@ static void saves(void)
     trp_finalize(ctx);
 }
 
-static void task_resources(void)
+TEST("a task sees the addresses it was given")
 {
     trp_context *ctx = fake_init();
     fake.resources = "gpu=0,11\nfpga=left\n";
@@ -537,7 +538,7 @@ static trp_profile *build(trp_context *ctx, const char *name, int64_t cores)
     return p;
 }
 
-static void profile_of_a_stage(void)
+TEST("one profile anywhere in the chain is the stage's")
 {
     trp_context *ctx = fake_init();
     trp_profile *p = build(ctx, "small", 1), *q = build(ctx, "large", 4);
@@ -558,7 +559,7 @@ static void profile_of_a_stage(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 2);
 }
 
-static void the_last_profile_counts(void)
+TEST("of several profiles on one dataset the last counts")
 {
     static const char *hosts[] = {"a", "b"};
     trp_context *ctx = fake_init();
@@ -582,7 +583,7 @@ static void the_last_profile_counts(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 2);
 }
 
-static void bad_profiles(void)
+TEST("a refused request fails the building of its profile")
 {
     trp_context *ctx = fake_init();
     trp_profile *p;
@@ -613,7 +614,7 @@ static void bad_profiles(void)
 
 /* ---- bytes from outside ---- */
 
-static void broken_bodies(void)
+TEST("a stage's broken description is refused")
 {
     trp_context *ctx = fake_init();
     int64_t one = 1;
@@ -664,7 +665,7 @@ static void broken_bodies(void)
     trp_finalize(ctx);
 }
 
-static void keys_of_stages(void)
+TEST("a stage's key depends on its functions only")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, 3, 2);
@@ -693,7 +694,7 @@ static void keys_of_stages(void)
     trp_finalize(ctx);
 }
 
-static void broken_batches(void)
+TEST("a broken batch is refused")
 {
     trp_writer w;
     trp_writer_init(&w);
@@ -725,7 +726,7 @@ static void broken_batches(void)
     trp_writer_free(&w);
 }
 
-static void widths(void)
+TEST("a column is fixed until a width differs")
 {
     trp_writer w;
     trp_writer_init(&w);
@@ -749,7 +750,7 @@ static void widths(void)
     trp_writer_free(&w);
 }
 
-static void one_context(void)
+TEST("there is one context and it needs a run")
 {
     trp_context *ctx = fake_init(), *other = NULL;
     g_setenv("TROUPE_DRIVER", "/nowhere", TRUE);
@@ -767,7 +768,7 @@ static void one_context(void)
     g_test_trap_assert_stderr("*there is a context already*troupe run -- *mpirun -n*");
 }
 
-static void preferred_hosts(void)
+TEST("the nearest preference of a partition is its task's")
 {
     const char *first[] = {"a, b", NULL, "", "c"};
     const char *nearer[] = {NULL, "d", NULL, "e,"};
@@ -799,39 +800,4 @@ static void preferred_hosts(void)
     g_assert_cmpstr(trp_error_text(ctx), ==, "trp_prefer: no hosts given");
     g_assert_null(trp_prefer(NULL, first));
     trp_finalize(ctx);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(name, fn) g_test_add_func("/dataset/" name, fn)
-    ADD("a range comes in order however it is cut", range_in_order);
-    ADD("a range of all int64 is cut without overflow", range_extremes);
-    ADD("arrays come aligned and in order", arrays);
-    ADD("records of any size, empty ones too, come in order", records);
-    ADD("an input too large for a launch is refused", input_limit);
-    ADD("a chain of the most functions works and one more is refused", long_chain);
-    ADD("a function may emit any number of records with keys", many_out_of_one);
-    ADD("a filter keeps records with their keys", filters);
-    ADD("a map must emit one record for each", map_checks);
-    ADD("a union has all partitions of both in order", unions);
-    ADD("doubling a union doubles no description", doubled_unions);
-    ADD("a fold of thousands of unions works", folded_unions);
-    ADD("a reduction keeps the order of partitions", reduces_in_order);
-    ADD("a retried or doubled success counts once", retries_count_once);
-    ADD("a failed action says stage, task, times, code and text", failures_say_why);
-    ADD("an error in a chain is told by its action", null_chains);
-    ADD("a million partitions are counted", many_partitions);
-    ADD("a saved part is whole and its folder new", saves);
-    ADD("a task sees the addresses it was given", task_resources);
-    ADD("one profile anywhere in the chain is the stage's", profile_of_a_stage);
-    ADD("of several profiles on one dataset the last counts", the_last_profile_counts);
-    ADD("a refused request fails the building of its profile", bad_profiles);
-    ADD("the nearest preference of a partition is its task's", preferred_hosts);
-    ADD("a stage's broken description is refused", broken_bodies);
-    ADD("a stage's key depends on its functions only", keys_of_stages);
-    ADD("a broken batch is refused", broken_batches);
-    ADD("a column is fixed until a width differs", widths);
-    ADD("there is one context and it needs a run", one_context);
-    return g_test_run();
 }

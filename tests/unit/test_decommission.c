@@ -4,6 +4,7 @@
 
 #include "conf/options.h"
 #include "core/engine_state.h"
+#include "unit.h"
 #include "world/world.h"
 
 static void start(struct world *w, const struct trp_engine_config *c)
@@ -44,7 +45,7 @@ static const struct trp_action *verdict(const struct world *w, guint i)
     return &w->verdicts[i];
 }
 
-static void it_is_released_when_its_last_task_ends(void)
+TEST("it is released when its last task ends")
 {
     struct trp_engine_config c = world_config(2);
     struct world w;
@@ -63,7 +64,7 @@ static void it_is_released_when_its_last_task_ends(void)
     world_free(&w);
 }
 
-static void an_idle_one_is_released_at_once_and_a_fixed_one_stays(void)
+TEST("an idle one is released at once and a fixed one stays")
 {
     struct trp_engine_config c = world_config(1);
     struct world w;
@@ -82,7 +83,7 @@ static void an_idle_one_is_released_at_once_and_a_fixed_one_stays(void)
     }
 }
 
-static void it_is_forced_to_go_and_nothing_counts(void)
+TEST("it is forced to go and nothing counts")
 {
     struct trp_engine_config c = world_config(3);
     struct world w;
@@ -112,7 +113,7 @@ static void it_is_forced_to_go_and_nothing_counts(void)
     world_free(&w);
 }
 
-static void a_time_that_never_comes_forces_nothing(void)
+TEST("a time that never comes forces nothing")
 {
     struct trp_engine_config c = world_config(1);
     struct world w;
@@ -125,7 +126,7 @@ static void a_time_that_never_comes_forces_nothing(void)
     world_free(&w);
 }
 
-static void idle_executors_are_decommissioned_when_that_is_on(void)
+TEST("idle executors are decommissioned when that is on")
 {
     struct trp_engine_config c = world_config(2);
     struct world w;
@@ -151,7 +152,7 @@ static void idle_executors_are_decommissioned_when_that_is_on(void)
     }
 }
 
-static void an_excluded_one_goes_when_its_tasks_have_ended(void)
+TEST("an excluded one goes when its tasks have ended")
 {
     struct trp_engine_config c = world_config(1);
     struct trp_profile_defaults d;
@@ -177,17 +178,4 @@ static void an_excluded_one_goes_when_its_tasks_have_ended(void)
     world_end(&w, on_executor(&w, 0), TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.releases, ==, 1);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/decommission/" #f, f)
-    ADD(it_is_released_when_its_last_task_ends);
-    ADD(an_idle_one_is_released_at_once_and_a_fixed_one_stays);
-    ADD(it_is_forced_to_go_and_nothing_counts);
-    ADD(a_time_that_never_comes_forces_nothing);
-    ADD(idle_executors_are_decommissioned_when_that_is_on);
-    ADD(an_excluded_one_goes_when_its_tasks_have_ended);
-    return g_test_run();
 }

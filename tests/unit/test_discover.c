@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "executor/discover.h"
+#include "unit.h"
 
 static void says(const char *text, uint32_t amount, const char *list)
 {
@@ -25,7 +26,7 @@ static void refused(const char *text, uint32_t amount, int code, const char *wor
         g_error("%s: wanted %d, %s; got %d, %s", text, code, words, rc, err.text);
 }
 
-static void test_read(void)
+TEST("addresses are read in natural order, each once")
 {
     says("{\"name\": \"gpu\", \"addresses\": [\"0\", \"1\"]}\n", 2, "0,1");
     says(" {\"addresses\":[\"10\",\"9\",\"a\",\"9\"],\"name\":\"gpu\"} ", 1, "9,10,a");
@@ -33,7 +34,7 @@ static void test_read(void)
     says("{\"name\":\"gpu\",\"addresses\":[\"/dev/x:0\"],\"more\":1}", 1, "/dev/x:0");
 }
 
-static void test_refuse(void)
+TEST("what is not Spark's form is told")
 {
     refused("", 1, TRP_ESYSTEM, "did not print JSON (nothing was printed); it has to");
     refused("0,1\n", 1, TRP_ESYSTEM, "did not print JSON (");
@@ -53,7 +54,7 @@ static void test_refuse(void)
             "says 1 address, an executor needs 2");
 }
 
-static void test_limit(void)
+TEST("there is a limit")
 {
     GString *text = g_string_new("{\"name\":\"gpu\",\"addresses\":[\"0\"");
     for (int i = 0; i < TRP_DISCOVER_ADDRESSES; i++)
@@ -61,14 +62,4 @@ static void test_limit(void)
     g_string_append(text, "]}");
     refused(text->str, 1, TRP_ELIMIT, "4097 addresses, more than 4096");
     g_string_free(text, TRUE);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/discover/addresses are read in natural order, each once",
-                    test_read);
-    g_test_add_func("/discover/what is not Spark's form is told", test_refuse);
-    g_test_add_func("/discover/there is a limit", test_limit);
-    return g_test_run();
 }

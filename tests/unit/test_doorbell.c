@@ -10,6 +10,7 @@
 #include <utlist.h>
 
 #include "comm/peer.h"
+#include "unit.h"
 
 enum { PAIRS = 20 }; /* at most */
 
@@ -254,7 +255,7 @@ static void end(void)
 
 /* ---- tests ----------------------------------------------------------------------- */
 
-static void what_it_is_rung_for_is_there_when_a_sleeper_wakes(void)
+TEST("what it is rung for is there when a sleeper wakes")
 {
     begin(1);
     for (guint i = 1; i <= 20; i++) {
@@ -269,7 +270,7 @@ static void what_it_is_rung_for_is_there_when_a_sleeper_wakes(void)
     end();
 }
 
-static void a_message_that_crosses_a_sleep_wakes_the_sleeper(void)
+TEST("a message that crosses a sleep wakes the sleeper")
 {
     begin(1);
     send_one(driver);
@@ -285,7 +286,7 @@ static void a_message_that_crosses_a_sleep_wakes_the_sleeper(void)
     end();
 }
 
-static void who_is_awake_is_not_rung(void)
+TEST("who is awake is not rung")
 {
     begin(1);
     for (guint i = 0; i < 20; i++) {
@@ -321,27 +322,12 @@ static void no_message_is_slept_over(guint n, guint rounds)
     }
 }
 
-static void no_message_is_slept_over_by_two(void)
+TEST("no message is slept over by two")
 {
     no_message_is_slept_over(1, 2000);
 }
 
-static void no_message_is_slept_over_by_many(void)
+TEST("no message is slept over by many")
 {
     no_message_is_slept_over(PAIRS, 100);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/doorbell/what it is rung for is there when a sleeper wakes",
-                    what_it_is_rung_for_is_there_when_a_sleeper_wakes);
-    g_test_add_func("/doorbell/a message that crosses a sleep wakes the sleeper",
-                    a_message_that_crosses_a_sleep_wakes_the_sleeper);
-    g_test_add_func("/doorbell/who is awake is not rung", who_is_awake_is_not_rung);
-    g_test_add_func("/doorbell/no message is slept over by two",
-                    no_message_is_slept_over_by_two);
-    g_test_add_func("/doorbell/no message is slept over by many",
-                    no_message_is_slept_over_by_many);
-    return g_test_run();
 }

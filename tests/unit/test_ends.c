@@ -3,6 +3,7 @@
 
 #include "conf/options.h"
 #include "core/engine_state.h"
+#include "unit.h"
 #include "world/world.h"
 
 static void start(struct world *w, uint32_t max_executors)
@@ -34,7 +35,7 @@ static void end_first(struct world *w, int64_t duration)
     world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, duration);
 }
 
-static void a_run_that_can_begin_nothing_more_is_told_once(void)
+TEST("a run that can begin nothing more is told once")
 {
     struct world w;
     char why[200];
@@ -59,7 +60,7 @@ static void a_run_that_can_begin_nothing_more_is_told_once(void)
     world_free(&w);
 }
 
-static void while_another_stage_can_run_the_run_is_not_out_of_time(void)
+TEST("while another stage can run the run is not out of time")
 {
     struct world w;
     start(&w, 1);
@@ -77,7 +78,7 @@ static void while_another_stage_can_run_the_run_is_not_out_of_time(void)
     world_free(&w);
 }
 
-static void an_executor_that_ends_too_soon_is_replaced(void)
+TEST("an executor that ends too soon is replaced")
 {
     struct world w;
     start(&w, 1);
@@ -96,7 +97,7 @@ static void an_executor_that_ends_too_soon_is_replaced(void)
     world_free(&w);
 }
 
-static void the_end_of_the_run_is_no_reason_to_replace_an_executor(void)
+TEST("the end of the run is no reason to replace an executor")
 {
     struct world w;
     start(&w, 2);
@@ -122,7 +123,7 @@ static const struct trp_action *reach_end(struct world *w)
     return &w->verdicts[w->nverdicts - 1];
 }
 
-static void a_task_may_outlive_one_allocation_but_not_all(void)
+TEST("a task may outlive one allocation but not all")
 {
     struct world w;
     start(&w, 1);
@@ -143,7 +144,7 @@ static void a_task_may_outlive_one_allocation_but_not_all(void)
     world_free(&w);
 }
 
-static void each_task_has_one_end_of_an_allocation_free(void)
+TEST("each task has one end of an allocation free")
 {
     struct world w;
     start(&w, 1);
@@ -158,7 +159,7 @@ static void each_task_has_one_end_of_an_allocation_free(void)
     world_free(&w);
 }
 
-static void a_gang_that_can_never_be_had_ends_its_stage(void)
+TEST("a gang that can never be had ends its stage")
 {
     struct world w;
     struct trp_stage_spec s = {.name = "a",
@@ -176,7 +177,7 @@ static void a_gang_that_can_never_be_had_ends_its_stage(void)
     world_free(&w);
 }
 
-static void a_gang_may_outlive_one_allocation_but_not_all(void)
+TEST("a gang may outlive one allocation but not all")
 {
     struct world w;
     struct trp_stage_spec s = {.name = "a",
@@ -199,7 +200,7 @@ static void a_gang_may_outlive_one_allocation_but_not_all(void)
     world_free(&w);
 }
 
-static void an_unknown_executor_is_ignored(void)
+TEST("an unknown executor is ignored")
 {
     struct world w;
     struct trp_engine_counts counts;
@@ -211,7 +212,7 @@ static void an_unknown_executor_is_ignored(void)
 }
 
 /* More would wait there if the executor lived longer. */
-static void nothing_is_sent_ahead_to_an_executor_that_ends_before(void)
+TEST("nothing is sent ahead to an executor that ends before")
 {
     struct trp_engine_config c;
     struct world w;
@@ -229,21 +230,4 @@ static void nothing_is_sent_ahead_to_an_executor_that_ends_before(void)
         end_first(&w, SECOND / 1000);
     g_assert_cmpuint(w.outlives, ==, 1);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/ends/" #f, f)
-    ADD(a_run_that_can_begin_nothing_more_is_told_once);
-    ADD(while_another_stage_can_run_the_run_is_not_out_of_time);
-    ADD(an_executor_that_ends_too_soon_is_replaced);
-    ADD(the_end_of_the_run_is_no_reason_to_replace_an_executor);
-    ADD(a_task_may_outlive_one_allocation_but_not_all);
-    ADD(each_task_has_one_end_of_an_allocation_free);
-    ADD(a_gang_that_can_never_be_had_ends_its_stage);
-    ADD(a_gang_may_outlive_one_allocation_but_not_all);
-    ADD(nothing_is_sent_ahead_to_an_executor_that_ends_before);
-    ADD(an_unknown_executor_is_ignored);
-    return g_test_run();
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 static void start(struct world *w, uint32_t max_executors)
@@ -13,7 +14,7 @@ static void start(struct world *w, uint32_t max_executors)
     world_start(w, &c);
 }
 
-static void all_tasks_run_lowest_first(void)
+TEST("all tasks run lowest first")
 {
     struct world w;
     start(&w, 2);
@@ -29,7 +30,7 @@ static void all_tasks_run_lowest_first(void)
     world_free(&w);
 }
 
-static void an_empty_stage_succeeds_and_a_long_chain_of_them_too(void)
+TEST("an empty stage succeeds and a long chain of them too")
 {
     enum { N = 10000 };
     struct world w;
@@ -51,7 +52,7 @@ static void an_empty_stage_succeeds_and_a_long_chain_of_them_too(void)
     world_free(&w);
 }
 
-static void a_failed_task_is_next_and_gives_up_at_the_limit(void)
+TEST("a failed task is next and gives up at the limit")
 {
     struct world w;
     start(&w, 1);
@@ -82,7 +83,7 @@ static void end_with_result(struct world *w, uint64_t bytes)
     world_step(w, &ev);
 }
 
-static void results_above_the_limit_fail_their_job(void)
+TEST("results above the limit fail their job")
 {
     for (uint32_t ntasks = 2; ntasks <= 3; ntasks++) { /* also by the last task */
         struct world w;
@@ -103,7 +104,7 @@ static void results_above_the_limit_fail_their_job(void)
     }
 }
 
-static void a_success_after_failures_is_a_success(void)
+TEST("a success after failures is a success")
 {
     struct world w;
     start(&w, 1);
@@ -116,7 +117,7 @@ static void a_success_after_failures_is_a_success(void)
     world_free(&w);
 }
 
-static void statuses_in_not_on_are_not_retried(void)
+TEST("statuses in not on are not retried")
 {
     struct world w;
     start(&w, 1);
@@ -131,7 +132,7 @@ static void statuses_in_not_on_are_not_retried(void)
     world_free(&w);
 }
 
-static void so_many_tasks_may_fail_as_are_tolerated(void)
+TEST("so many tasks may fail as are tolerated")
 {
     struct world w;
     start(&w, 1);
@@ -147,7 +148,7 @@ static void so_many_tasks_may_fail_as_are_tolerated(void)
     world_free(&w);
 }
 
-static void max_running_bounds_what_runs_at_once(void)
+TEST("max running bounds what runs at once")
 {
     struct world w;
     start(&w, 8);
@@ -163,7 +164,7 @@ static void max_running_bounds_what_runs_at_once(void)
     world_free(&w);
 }
 
-static void a_stage_waits_for_all_its_parents(void)
+TEST("a stage waits for all its parents")
 {
     struct world w;
     start(&w, 4);
@@ -184,7 +185,7 @@ static void a_stage_waits_for_all_its_parents(void)
     world_free(&w);
 }
 
-static void after_each_waits_for_the_same_task_only(void)
+TEST("after each waits for the same task only")
 {
     struct world w;
     start(&w, 1);
@@ -210,7 +211,7 @@ static void after_each_waits_for_the_same_task_only(void)
     world_free(&w);
 }
 
-static void the_first_failed_stage_ends_the_job_or_only_what_depends_on_it(void)
+TEST("the first failed stage ends the job or only what depends on it")
 {
     for (int keep_going = 0; keep_going < 2; keep_going++) {
         struct world w;
@@ -249,7 +250,7 @@ static void lose_under_it(struct world *w)
     world_lose(w, w->attempts[0].executor, TRP_LOSS_EXITED);
 }
 
-static void executors_that_die_together_fail_a_task_once(void)
+TEST("executors that die together fail a task once")
 {
     struct trp_engine_config c;
     struct trp_stage_spec s = {.name = "s", .tasks_known = true, .ntasks = 1};
@@ -271,7 +272,7 @@ static void executors_that_die_together_fail_a_task_once(void)
     world_free(&w);
 }
 
-static void a_lost_executor_is_replaced_and_its_tasks_run_again(void)
+TEST("a lost executor is replaced and its tasks run again")
 {
     struct world w;
     start(&w, 2);
@@ -289,7 +290,7 @@ static void a_lost_executor_is_replaced_and_its_tasks_run_again(void)
     world_free(&w);
 }
 
-static void an_executor_that_dies_of_one_task_counts_against_it_only(void)
+TEST("an executor that dies of one task counts against it only")
 {
     static const struct {
         enum trp_loss reason;
@@ -326,7 +327,7 @@ static void an_executor_that_dies_of_one_task_counts_against_it_only(void)
     }
 }
 
-static void who_waits_for_others_in_a_barrier_does_so_for_a_time(void)
+TEST("who waits for others in a barrier does so for a time")
 {
     struct world w;
     struct trp_engine_config c = world_config(2);
@@ -349,7 +350,7 @@ static void who_waits_for_others_in_a_barrier_does_so_for_a_time(void)
     world_free(&w);
 }
 
-static void executors_of_another_shape_make_room_between_stages(void)
+TEST("executors of another shape make room between stages")
 {
     struct world w;
     start(&w, 2);
@@ -370,7 +371,7 @@ static void executors_of_another_shape_make_room_between_stages(void)
     world_free(&w);
 }
 
-static void a_narrower_stage_of_the_same_shape_keeps_what_it_needs(void)
+TEST("a narrower stage of the same shape keeps what it needs")
 {
     struct world w;
     start(&w, 4);
@@ -394,7 +395,7 @@ static void a_narrower_stage_of_the_same_shape_keeps_what_it_needs(void)
     world_free(&w);
 }
 
-static void executors_of_the_same_shape_are_taken_over(void)
+TEST("executors of the same shape are taken over")
 {
     struct world w;
     start(&w, 2);
@@ -411,7 +412,7 @@ static void executors_of_the_same_shape_are_taken_over(void)
     world_free(&w);
 }
 
-static void executors_stay_between_jobs_until_they_were_idle_for_long(void)
+TEST("executors stay between jobs until they were idle for long")
 {
     struct world w;
     start(&w, 2);
@@ -429,7 +430,7 @@ static void executors_stay_between_jobs_until_they_were_idle_for_long(void)
     world_free(&w);
 }
 
-static void a_profile_that_never_fits_fails_its_stage_at_once(void)
+TEST("a profile that never fits fails its stage at once")
 {
     struct world w;
     start(&w, 2);
@@ -445,7 +446,7 @@ static void a_profile_that_never_fits_fails_its_stage_at_once(void)
     world_free(&w);
 }
 
-static void refused_requests_are_spaced_and_given_up_at_last(void)
+TEST("refused requests are spaced and given up at last")
 {
     struct world w;
     start(&w, 1);
@@ -485,7 +486,7 @@ static bool refuse_all(struct world *w, const struct trp_event *ev)
     return w->job_ends;
 }
 
-static void what_one_event_took_counts_once(void)
+TEST("what one event took counts once")
 {
     const struct trp_event died = {.refused = {.text = "it was killed"}};
     struct world w;
@@ -502,7 +503,7 @@ static void what_one_event_took_counts_once(void)
     world_free(&w);
 }
 
-static void not_now_never_counts(void)
+TEST("not now never counts")
 {
     const struct trp_event busy = {
         .refused = {.how = TRP_REFUSED_LATER, .text = "no memory"}
@@ -522,7 +523,7 @@ static void not_now_never_counts(void)
     world_free(&w);
 }
 
-static void given_up_after_a_while_and_when_all_was_tried(void)
+TEST("given up after a while and when all was tried")
 {
     struct trp_event died = {
         .refused = {.text = "executor 1 was killed", .cause = "was killed"}
@@ -561,7 +562,7 @@ static const char *two_hosts(uint32_t executor)
     return executor % 2 ? "right" : "left";
 }
 
-static void tasks_wait_for_their_host_and_then_go_anywhere(void)
+TEST("tasks wait for their host and then go anywhere")
 {
     struct world w;
     start(&w, 2);
@@ -596,7 +597,7 @@ static void tasks_wait_for_their_host_and_then_go_anywhere(void)
 
 /* Tasks that wait for tasks of a parent, and prefer a host, wait for it from when they
  * are pending, though no executor comes or goes. */
-static void tasks_that_were_held_wait_for_their_host(void)
+TEST("tasks that were held wait for their host")
 {
     struct world w;
     start(&w, 2);
@@ -636,7 +637,7 @@ static void tasks_that_were_held_wait_for_their_host(void)
     world_free(&w);
 }
 
-static void a_task_cached_on_an_executor_goes_there(void)
+TEST("a task cached on an executor goes there")
 {
     struct world w;
     start(&w, 2);
@@ -658,7 +659,7 @@ static void a_task_cached_on_an_executor_goes_there(void)
     world_free(&w);
 }
 
-static void addresses_are_given_to_one_task_at_a_time(void)
+TEST("addresses are given to one task at a time")
 {
     struct world w;
     struct trp_engine_config c = world_config(1);
@@ -678,7 +679,7 @@ static void addresses_are_given_to_one_task_at_a_time(void)
     world_free(&w);
 }
 
-static void a_gang_runs_apart_and_is_retried_whole(void)
+TEST("a gang runs apart and is retried whole")
 {
     struct world w;
     start(&w, 2);
@@ -700,7 +701,7 @@ static void a_gang_runs_apart_and_is_retried_whole(void)
     world_free(&w);
 }
 
-static void short_tasks_are_queued_ahead_and_long_ones_are_not(void)
+TEST("short tasks are queued ahead and long ones are not")
 {
     struct world w;
     struct trp_engine_config c;
@@ -724,7 +725,7 @@ static void short_tasks_are_queued_ahead_and_long_ones_are_not(void)
     world_free(&w);
 }
 
-static void what_is_queued_is_recalled_when_another_could_start_it(void)
+TEST("what is queued is recalled when another could start it")
 {
     struct world w;
     struct trp_engine_config c;
@@ -766,7 +767,7 @@ static void what_is_queued_is_recalled_when_another_could_start_it(void)
     world_free(&w);
 }
 
-static void the_last_that_is_recalled_is_not_queued_there_again(void)
+TEST("the last that is recalled is not queued there again")
 {
     struct world w;
     struct trp_engine_config c;
@@ -794,7 +795,7 @@ static void the_last_that_is_recalled_is_not_queued_there_again(void)
 
 /* The recalled attempt begins before the recall comes to its executor: from then on it
  * is one like others, which can be killed. */
-static void what_began_before_its_recall_can_be_killed(void)
+TEST("what began before its recall can be killed")
 {
     struct world w;
     struct trp_engine_config c;
@@ -842,7 +843,7 @@ static guint recalled(struct world *w, uint32_t executor)
 
 /* Two executors have queues, a third is free: it gets what is queued, even though the
  * first recall comes too late. */
-static void a_recall_that_comes_too_late_is_followed_by_another(void)
+TEST("a recall that comes too late is followed by another")
 {
     struct world w;
     struct trp_engine_config c;
@@ -879,7 +880,7 @@ static void a_recall_that_comes_too_late_is_followed_by_another(void)
     world_free(&w);
 }
 
-static void a_task_killed_for_memory_runs_again_with_more(void)
+TEST("a task killed for memory runs again with more")
 {
     struct world w;
     start(&w, 2);
@@ -912,7 +913,7 @@ static void a_task_killed_for_memory_runs_again_with_more(void)
     world_free(&w);
 }
 
-static void what_a_profile_says_of_further_memory_stays(void)
+TEST("what a profile says of further memory stays")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 1);
@@ -938,7 +939,7 @@ static void what_a_profile_says_of_further_memory_stays(void)
     world_free(&w);
 }
 
-static void draining_lets_running_tasks_finish(void)
+TEST("draining lets running tasks finish")
 {
     struct world w;
     start(&w, 2);
@@ -953,7 +954,7 @@ static void draining_lets_running_tasks_finish(void)
     world_free(&w);
 }
 
-static void draining_withdraws_what_was_asked_for(void)
+TEST("draining withdraws what was asked for")
 {
     struct world w;
     start(&w, 3);
@@ -970,7 +971,7 @@ static void draining_withdraws_what_was_asked_for(void)
     world_free(&w);
 }
 
-static void stale_events_are_ignored(void)
+TEST("stale events are ignored")
 {
     struct world w;
     start(&w, 1);
@@ -991,7 +992,7 @@ static void stale_events_are_ignored(void)
     world_free(&w);
 }
 
-static void a_task_costs_at_most_128_bytes(void)
+TEST("a task costs at most 128 bytes")
 {
     enum { N = 100000 };
     struct world w;
@@ -1019,51 +1020,4 @@ static void a_task_costs_at_most_128_bytes(void)
     g_free(first);
     g_free(places);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/engine/" #f, f)
-    ADD(all_tasks_run_lowest_first);
-    ADD(an_empty_stage_succeeds_and_a_long_chain_of_them_too);
-    ADD(a_failed_task_is_next_and_gives_up_at_the_limit);
-    ADD(results_above_the_limit_fail_their_job);
-    ADD(a_success_after_failures_is_a_success);
-    ADD(statuses_in_not_on_are_not_retried);
-    ADD(so_many_tasks_may_fail_as_are_tolerated);
-    ADD(max_running_bounds_what_runs_at_once);
-    ADD(a_stage_waits_for_all_its_parents);
-    ADD(after_each_waits_for_the_same_task_only);
-    ADD(the_first_failed_stage_ends_the_job_or_only_what_depends_on_it);
-    ADD(a_lost_executor_is_replaced_and_its_tasks_run_again);
-    ADD(executors_that_die_together_fail_a_task_once);
-    ADD(an_executor_that_dies_of_one_task_counts_against_it_only);
-    ADD(who_waits_for_others_in_a_barrier_does_so_for_a_time);
-    ADD(executors_of_another_shape_make_room_between_stages);
-    ADD(a_narrower_stage_of_the_same_shape_keeps_what_it_needs);
-    ADD(executors_of_the_same_shape_are_taken_over);
-    ADD(executors_stay_between_jobs_until_they_were_idle_for_long);
-    ADD(a_profile_that_never_fits_fails_its_stage_at_once);
-    ADD(refused_requests_are_spaced_and_given_up_at_last);
-    ADD(what_one_event_took_counts_once);
-    ADD(not_now_never_counts);
-    ADD(given_up_after_a_while_and_when_all_was_tried);
-    ADD(tasks_wait_for_their_host_and_then_go_anywhere);
-    ADD(tasks_that_were_held_wait_for_their_host);
-    ADD(a_task_cached_on_an_executor_goes_there);
-    ADD(addresses_are_given_to_one_task_at_a_time);
-    ADD(a_gang_runs_apart_and_is_retried_whole);
-    ADD(short_tasks_are_queued_ahead_and_long_ones_are_not);
-    ADD(what_is_queued_is_recalled_when_another_could_start_it);
-    ADD(the_last_that_is_recalled_is_not_queued_there_again);
-    ADD(what_began_before_its_recall_can_be_killed);
-    ADD(a_recall_that_comes_too_late_is_followed_by_another);
-    ADD(a_task_killed_for_memory_runs_again_with_more);
-    ADD(what_a_profile_says_of_further_memory_stays);
-    ADD(draining_lets_running_tasks_finish);
-    ADD(draining_withdraws_what_was_asked_for);
-    ADD(stale_events_are_ignored);
-    ADD(a_task_costs_at_most_128_bytes);
-    return g_test_run();
 }

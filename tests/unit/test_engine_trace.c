@@ -14,6 +14,7 @@
 #include "events/engine_trace_form.h"
 #include "sim/run/random.h"
 #include "sim/run/replay.h"
+#include "unit.h"
 
 static const struct trp_parent_spec parents[] = {
     {.stage = 0, .each = true}
@@ -85,7 +86,7 @@ static const struct trp_event events[] = {
     {.kind = TRP_EVENT_TIME                                                 },
 };
 
-static void test_events_come_out_as_they_went_in(void)
+TEST("events come out as they went in")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(events); i++) {
         struct trp_buf b = {0}, again = {0};
@@ -108,7 +109,7 @@ static void test_events_come_out_as_they_went_in(void)
 }
 
 /* Every cut, and many changed bytes: refused, or read as something else. */
-static void test_broken_events_do_no_harm(void)
+TEST("broken events do no harm")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(events); i++) {
         struct trp_buf b = {0};
@@ -146,7 +147,7 @@ static bool comes_out(const struct trp_engine_config *c, struct trp_engine_confi
     return good;
 }
 
-static void test_each_option_comes_out_as_it_went_in(void)
+TEST("each option comes out as it went in")
 {
     static const uint8_t on = 1, off = 0;
     static const uint32_t small = 7;
@@ -172,7 +173,7 @@ static void test_each_option_comes_out_as_it_went_in(void)
     }
 }
 
-static void test_options_out_of_bounds_are_refused(void)
+TEST("options out of bounds are refused")
 {
     struct trp_engine_config plain, c, got;
     trp_options_engine_config(NULL, &plain);
@@ -253,7 +254,7 @@ static int replay(const char *file, char **ret_text, trp_error *err)
     return rc;
 }
 
-static void test_a_decision_that_differs_is_found(void)
+TEST("a decision that differs is found")
 {
     char file[] = "/tmp/troupe-trace-XXXXXX", *text;
     trp_error err;
@@ -274,7 +275,7 @@ static void test_a_decision_that_differs_is_found(void)
     unlink(file);
 }
 
-static void test_the_racks_of_hosts_come_along(void)
+TEST("the racks of hosts come along")
 {
     char file[] = "/tmp/troupe-trace-XXXXXX";
     trp_trace_reader *r;
@@ -291,7 +292,7 @@ static void test_the_racks_of_hosts_come_along(void)
     unlink(file);
 }
 
-static void test_a_broken_file_is_told(void)
+TEST("a broken file is told")
 {
     char file[] = "/tmp/troupe-trace-XXXXXX", *text, *bytes;
     gsize size;
@@ -328,7 +329,7 @@ static void describe(GString *text, const struct trp_fields *fields)
 }
 
 /* All that a trace is made of, by name, type and size, in a number. */
-static void test_a_trace_with_other_fields_has_another_version(void)
+TEST("a trace with other fields has another version")
 {
     GString *text = g_string_new(NULL);
     for (uint32_t i = 0; i < trp_fields_events; i++)
@@ -346,25 +347,4 @@ static void test_a_trace_with_other_fields_has_another_version(void)
         g_error("raise TRP_TRACE_VERSION and note here that it is %d of %u",
                 TRP_TRACE_VERSION, g_str_hash(text->str));
     g_string_free(text, TRUE);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/engine-trace/each option comes out as it went in",
-                    test_each_option_comes_out_as_it_went_in);
-    g_test_add_func("/engine-trace/options out of bounds are refused",
-                    test_options_out_of_bounds_are_refused);
-    g_test_add_func("/engine-trace/events-come-out-as-they-went-in",
-                    test_events_come_out_as_they_went_in);
-    g_test_add_func("/engine-trace/broken-events-do-no-harm",
-                    test_broken_events_do_no_harm);
-    g_test_add_func("/engine-trace/a-decision-that-differs-is-found",
-                    test_a_decision_that_differs_is_found);
-    g_test_add_func("/engine-trace/the-racks-of-hosts-come-along",
-                    test_the_racks_of_hosts_come_along);
-    g_test_add_func("/engine-trace/a-broken-file-is-told", test_a_broken_file_is_told);
-    g_test_add_func("/engine-trace/a trace with other fields has another version",
-                    test_a_trace_with_other_fields_has_another_version);
-    return g_test_run();
 }

@@ -18,6 +18,7 @@
 
 #include "driver_files.h"
 #include "spark_fields.h"
+#include "unit.h"
 
 #define MS INT64_C(1000000)
 #define START (INT64_C(1800000000) * 1000 * MS)
@@ -250,7 +251,7 @@ static const char *text_at(json_t *j, const char *path)
 
 /* ---- tests ---- */
 
-static void fields_are_sparks(void)
+TEST("events have the fields of Spark's")
 {
     struct world *w = new_world();
     open_log(w, TRP_EVENTS_AUTO);
@@ -390,7 +391,7 @@ static void one_start(struct world *w)
     end(w, 0, 1, TRP_END_EXIT, 37, "exit status 37");
 }
 
-static void starts_are_one_application(void)
+TEST("the starts of a resumed run are one application")
 {
     struct world *w = new_world();
     one_start(w);
@@ -421,7 +422,7 @@ static void starts_are_one_application(void)
 }
 
 /* What a start that was killed has left open is ended, at its last event. */
-static void a_start_that_died_is_ended(void)
+TEST("what a start that died has left open is ended")
 {
     struct world *w = new_world();
     open_log(w, TRP_EVENTS_AUTO);
@@ -448,7 +449,7 @@ static void a_start_that_died_is_ended(void)
     free_world(w);
 }
 
-static void history_reads_blocks(void)
+TEST("the History Server reads blocks that are kept")
 {
     struct world *w = new_world();
     const struct trp_event_block block = {.executor = {0},
@@ -473,7 +474,7 @@ static void history_reads_blocks(void)
     free_world(w);
 }
 
-static void history_reads_all_amounts(void)
+TEST("the History Server reads all amounts of tasks")
 {
     struct world *w = new_world();
     open_log(w, TRP_EVENTS_AUTO);
@@ -492,7 +493,7 @@ static void history_reads_all_amounts(void)
     free_world(w);
 }
 
-static void values_are_the_runs(void)
+TEST("values are those of the run")
 {
     struct world *w = new_world();
     open_log(w, TRP_EVENTS_AUTO);
@@ -525,7 +526,7 @@ static void values_are_the_runs(void)
     free_world(w);
 }
 
-static void every_end_says_how(void)
+TEST("a TaskEnd says how the attempt ended")
 {
     static const struct {
         enum trp_end_status status;
@@ -574,7 +575,7 @@ static void every_end_says_how(void)
     free_world(w);
 }
 
-static void reasons_are_the_contracts(void)
+TEST("reasons are in the contract's words")
 {
     static const struct {
         struct trp_end end;
@@ -612,7 +613,7 @@ static void reasons_are_the_contracts(void)
     }
 }
 
-static void names_are_any_bytes(void)
+TEST("names and reasons may be any bytes")
 {
     static const char name[] = "a \"b\"\\\n\t\x01 \xc3\xa9 \xff \xed\xa0\x80 \xf0\x9f";
     static const char wanted[] = "a \"b\"\\\n\t\x01 \xc3\xa9 \xef\xbf\xbd "
@@ -699,7 +700,7 @@ static void check_nothing_lost(const struct tally *t, uint32_t attempts,
 }
 
 /* Nobody reads until 100,000 tasks and 3 failures have passed. */
-static void a_flood_is_summarised(void)
+TEST("a flood is summarised and nothing is lost")
 {
     enum { TASKS = 100000, LATE = 100 };
     struct world *w = new_world();
@@ -735,7 +736,7 @@ static void a_flood_is_summarised(void)
     free_world(w);
 }
 
-static void all_waits_instead(void)
+TEST("with all the caller waits and every task is written")
 {
     enum { TASKS = 34000 }; /* 68,000 records: more than the ring holds */
     struct world *w = new_world();
@@ -760,7 +761,7 @@ static void all_waits_instead(void)
     free_world(w);
 }
 
-static void summary_from_the_start(void)
+TEST("with summary failures are still written in full")
 {
     struct world *w = new_world();
     open_log(w, TRP_EVENTS_SUMMARY);
@@ -790,7 +791,7 @@ static void summary_from_the_start(void)
     free_world(w);
 }
 
-static void a_torn_line_is_cut(void)
+TEST("the torn line of a crash is cut off")
 {
     struct world *w = new_world();
     static const char before[] = "{\"Event\":\"TroupeMessage\"}\n{\"Event\":\"Spark";
@@ -806,7 +807,7 @@ static void a_torn_line_is_cut(void)
     free_world(w);
 }
 
-static void a_full_disk_is_told(void)
+TEST("a full disk is told")
 {
     struct world *w = new_world();
     g_free(w->file);
@@ -822,7 +823,7 @@ static void a_full_disk_is_told(void)
     free_world(w);
 }
 
-static void a_disk_that_fills_leaves_whole_lines(void)
+TEST("a disk that fills leaves whole lines")
 {
     struct world *w = new_world();
     struct rlimit before, little;
@@ -848,7 +849,7 @@ static void a_disk_that_fills_leaves_whole_lines(void)
     free_world(w);
 }
 
-static void a_log_that_cannot_be_made_names_its_path(void)
+TEST("a log that cannot be made names its path")
 {
     trp_event_log *l = NULL;
     trp_error err = {0};
@@ -861,7 +862,7 @@ static void a_log_that_cannot_be_made_names_its_path(void)
     g_assert_null(l);
 }
 
-static void the_history_server_finds_it(void)
+TEST("the History Server's link follows the run")
 {
     struct world *w = new_world();
     char *running =
@@ -885,8 +886,7 @@ static void the_history_server_finds_it(void)
     free_world(w);
 }
 
-/* Without the log being ended. */
-static void lines_arrive_by_themselves(void)
+TEST("lines arrive without the log being ended")
 {
     struct world *w = new_world();
     open_log(w, TRP_EVENTS_AUTO);
@@ -900,7 +900,7 @@ static void lines_arrive_by_themselves(void)
     free_world(w);
 }
 
-static void a_gang_and_a_skipped_stage(void)
+TEST("a gang runs on the driver, a skipped stage never began")
 {
     struct world *w = new_world();
     open_log(w, TRP_EVENTS_AUTO);
@@ -951,45 +951,4 @@ static void a_gang_and_a_skipped_stage(void)
         "gang failed");
     g_ptr_array_unref(l);
     free_world(w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/event_log/events have the fields of Spark's", fields_are_sparks);
-    g_test_add_func("/event_log/values are those of the run", values_are_the_runs);
-    g_test_add_func("/event_log/a TaskEnd says how the attempt ended",
-                    every_end_says_how);
-    g_test_add_func("/event_log/reasons are in the contract's words",
-                    reasons_are_the_contracts);
-    g_test_add_func("/event_log/names and reasons may be any bytes",
-                    names_are_any_bytes);
-    g_test_add_func("/event_log/a flood is summarised and nothing is lost",
-                    a_flood_is_summarised);
-    g_test_add_func("/event_log/with all the caller waits and every task is written",
-                    all_waits_instead);
-    g_test_add_func("/event_log/with summary failures are still written in full",
-                    summary_from_the_start);
-    g_test_add_func("/event_log/the torn line of a crash is cut off",
-                    a_torn_line_is_cut);
-    g_test_add_func("/event_log/a full disk is told", a_full_disk_is_told);
-    g_test_add_func("/event_log/a disk that fills leaves whole lines",
-                    a_disk_that_fills_leaves_whole_lines);
-    g_test_add_func("/event_log/a log that cannot be made names its path",
-                    a_log_that_cannot_be_made_names_its_path);
-    g_test_add_func("/event_log/the History Server's link follows the run",
-                    the_history_server_finds_it);
-    g_test_add_func("/event_log/the starts of a resumed run are one application",
-                    starts_are_one_application);
-    g_test_add_func("/event_log/what a start that died has left open is ended",
-                    a_start_that_died_is_ended);
-    g_test_add_func("/event_log/the History Server reads all amounts of tasks",
-                    history_reads_all_amounts);
-    g_test_add_func("/event_log/the History Server reads blocks that are kept",
-                    history_reads_blocks);
-    g_test_add_func("/event_log/lines arrive without the log being ended",
-                    lines_arrive_by_themselves);
-    g_test_add_func("/event_log/a gang runs on the driver, a skipped stage never began",
-                    a_gang_and_a_skipped_stage);
-    return g_test_run();
 }

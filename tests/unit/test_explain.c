@@ -5,6 +5,7 @@
 
 #include "conf/options.h"
 #include "core/sched/pools.h"
+#include "unit.h"
 #include "world/world.h"
 
 static const char *why(const struct world *w, uint32_t stage)
@@ -50,7 +51,7 @@ static void start_excluding(struct world *w, struct trp_engine_config *c,
         world_come(w, i);
 }
 
-static void a_static_run_waits_for_its_ranks(void)
+TEST("a static run waits for its ranks")
 {
     for (int late = 0; late < 2; late++) {
         struct trp_engine_config c = world_config(UINT32_MAX);
@@ -79,7 +80,7 @@ static void a_static_run_waits_for_its_ranks(void)
     }
 }
 
-static void executors_excluded_for_the_stage_are_named(void)
+TEST("executors excluded for the stage are named")
 {
     struct trp_engine_config c = world_config(3);
     struct trp_stage_spec s = world_stage("a", 3);
@@ -97,7 +98,7 @@ static void executors_excluded_for_the_stage_are_named(void)
     world_free(&w);
 }
 
-static void a_task_excluded_from_all_executors_is_named(void)
+TEST("a task excluded from all executors is named")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 1);
@@ -114,7 +115,7 @@ static void a_task_excluded_from_all_executors_is_named(void)
     world_free(&w);
 }
 
-static void hosts_excluded_for_the_application_are_named(void)
+TEST("hosts excluded for the application are named")
 {
     struct trp_engine_config c = world_config(3);
     struct trp_stage_spec s = world_stage("a", 6);
@@ -138,7 +139,7 @@ static void hosts_excluded_for_the_application_are_named(void)
     world_free(&w);
 }
 
-static void the_turn_of_an_earlier_job_is_told(void)
+TEST("the turn of an earlier job is told")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec a = world_stage("first", 6), b = world_stage("second", 1);
@@ -162,7 +163,7 @@ static void the_turn_of_an_earlier_job_is_told(void)
     world_free(&w);
 }
 
-static void the_share_of_another_pool_is_told(void)
+TEST("the share of another pool is told")
 {
     static const struct trp_pool_spec pools[] = {
         {.name = "etl", .weight = "2", .min_share = "4"},
@@ -192,7 +193,7 @@ static void the_share_of_another_pool_is_told(void)
     world_free(&w);
 }
 
-static void the_resource_that_is_short_is_named(void)
+TEST("the resource that is short is named")
 {
     const char *gpus[] = {"0"};
     struct trp_resource_addresses r = {"gpu", gpus, 1};
@@ -213,7 +214,7 @@ static void the_resource_that_is_short_is_named(void)
     world_free(&w);
 }
 
-static void a_barrier_counts_the_slots_there_are(void)
+TEST("a barrier counts the slots there are")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec a = world_stage("a", 1), b = world_stage("b", 4);
@@ -231,7 +232,7 @@ static void a_barrier_counts_the_slots_there_are(void)
     world_free(&w);
 }
 
-static void the_end_of_a_wait_for_locality_is_told(void)
+TEST("the end of a wait for locality is told")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = {.name = "a"}, blocker = world_stage("b", 1);
@@ -255,7 +256,7 @@ static void the_end_of_a_wait_for_locality_is_told(void)
     world_free(&w);
 }
 
-static void fixed_executors_that_are_gone_are_told(void)
+TEST("fixed executors that are gone are told")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 2);
@@ -272,7 +273,7 @@ static void fixed_executors_that_are_gone_are_told(void)
     world_free(&w);
 }
 
-static void a_run_that_drains_says_so(void)
+TEST("a run that drains says so")
 {
     struct trp_engine_config c = world_config(1);
     struct trp_stage_spec s = world_stage("a", 3);
@@ -286,7 +287,7 @@ static void a_run_that_drains_says_so(void)
     world_free(&w);
 }
 
-static void a_request_is_told_with_what_it_needs(void)
+TEST("a request is told with what it needs")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 3);
@@ -302,7 +303,7 @@ static void a_request_is_told_with_what_it_needs(void)
     world_free(&w);
 }
 
-static void a_start_that_fails_is_told(void)
+TEST("a start that fails is told")
 {
     struct trp_engine_config c = world_config(1);
     struct trp_stage_spec s = world_stage("a", 1);
@@ -325,7 +326,7 @@ static void a_start_that_fails_is_told(void)
     world_free(&w);
 }
 
-static void slots_that_no_limit_keeps_scarce_are_just_taken(void)
+TEST("slots that no limit keeps scarce are just taken")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 3), few = world_stage("few", 3);
@@ -346,7 +347,7 @@ static void slots_that_no_limit_keeps_scarce_are_just_taken(void)
 
 /* It is asked ten times a second: it does not go through tasks that have run, with which
  * this test would not end in its time. */
-static void what_has_run_is_not_looked_through(void)
+TEST("what has run is not looked through")
 {
     enum { RAN = 200000, CALLS = 1000000 };
     struct trp_engine_config c = world_config(1);
@@ -362,7 +363,7 @@ static void what_has_run_is_not_looked_through(void)
     world_free(&w);
 }
 
-static void tasks_of_parents_are_waited_for(void)
+TEST("tasks of parents are waited for")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_parent_spec each = {.each = true};
@@ -379,7 +380,7 @@ static void tasks_of_parents_are_waited_for(void)
     world_free(&w);
 }
 
-static void the_room_of_a_gang_is_told(void)
+TEST("the room of a gang is told")
 {
     struct trp_engine_config c = world_config(1);
     struct trp_stage_spec s = world_stage("a", 1);
@@ -393,28 +394,4 @@ static void the_room_of_a_gang_is_told(void)
         why(&w, 0),
         "waiting for room for 8 ranks of profile default at once (8 cores, "));
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/explain/" #f, f)
-    ADD(a_static_run_waits_for_its_ranks);
-    ADD(executors_excluded_for_the_stage_are_named);
-    ADD(a_task_excluded_from_all_executors_is_named);
-    ADD(hosts_excluded_for_the_application_are_named);
-    ADD(the_turn_of_an_earlier_job_is_told);
-    ADD(the_share_of_another_pool_is_told);
-    ADD(the_resource_that_is_short_is_named);
-    ADD(a_barrier_counts_the_slots_there_are);
-    ADD(the_end_of_a_wait_for_locality_is_told);
-    ADD(fixed_executors_that_are_gone_are_told);
-    ADD(a_run_that_drains_says_so);
-    ADD(a_request_is_told_with_what_it_needs);
-    ADD(a_start_that_fails_is_told);
-    ADD(slots_that_no_limit_keeps_scarce_are_just_taken);
-    ADD(what_has_run_is_not_looked_through);
-    ADD(tasks_of_parents_are_waited_for);
-    ADD(the_room_of_a_gang_is_told);
-    return g_test_run();
 }

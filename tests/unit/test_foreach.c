@@ -2,6 +2,7 @@
 #include "driver/foreach.h"
 #include "driver/kept_lists.h"
 #include "driver_files.h"
+#include "unit.h"
 
 #define HEAD "troupe: 1\nstages:\n  - name: s\n    run: x\n"
 
@@ -48,7 +49,7 @@ static void refused(const char *dir, const char *rest, int code, const char *wor
     trp_pipeline_free(p);
 }
 
-static void files(void)
+TEST("files are what matches, and a match is wanted")
 {
     char *d = files_new();
     files_put(d, "in/b.txt", "");
@@ -70,7 +71,7 @@ static void items(void)
     expect(NULL, "    foreach: {items: []}\n", "");
 }
 
-static void lines(void)
+TEST("lines are byte for byte, empty ones are skipped")
 {
     char *d = files_new();
     files_put(d, "l", "one\n\n two \n# three\r\n\n\"x\ty\"\nlast");
@@ -84,7 +85,7 @@ static void lines(void)
     files_free(d);
 }
 
-static void bad_lists(void)
+TEST("a bad list file is told with its place")
 {
     char *d = files_new(), *big = g_strnfill(TRP_ITEM_MAX + 1, 'x');
     refused(d, "    foreach: {lines: none}\n", TRP_EINVAL,
@@ -100,7 +101,7 @@ static void bad_lists(void)
     files_free(d);
 }
 
-static void numbers(void)
+TEST("tasks are a number without items")
 {
     struct trp_items v = {0};
     trp_pipeline *p;
@@ -118,7 +119,7 @@ static void numbers(void)
     trp_pipeline_free(p);
 }
 
-static void many(void)
+TEST("a list may be long")
 {
     char *d = files_new();
     GString *text = g_string_new("");
@@ -163,7 +164,7 @@ static void expect_columns(const char *dir, const char *rest, const char *wanted
     trp_pipeline_free(p);
 }
 
-static void tables(void)
+TEST("a row of a table is an item with columns")
 {
     static const char tsv[] = "    foreach: {table: t.tsv}\n";
     static const char csv[] = "    foreach: {table: t.csv}\n";
@@ -207,7 +208,7 @@ static void tables(void)
 }
 
 /* A million rows cost their bytes and 16 more each. */
-static void large_table(void)
+TEST("a million rows")
 {
     char *d = files_new();
     GString *text = g_string_new("sample\treads\n");
@@ -231,7 +232,7 @@ static void large_table(void)
     files_free(d);
 }
 
-static void products(void)
+TEST("a product is every combination")
 {
     char *d = files_new();
     files_put(d, "l", "u\nv w\n");
@@ -274,7 +275,7 @@ static void hear(void *context, const char *line)
 
 /* Of one list: what is kept is taken, a bad one and one that is too large change nothing
  * or leave nothing. */
-static void kept(void)
+TEST("a list that is kept is taken as it was")
 {
     char *d = files_new();
     GString *heard = g_string_new("");
@@ -308,18 +309,7 @@ static void kept(void)
     files_free(d);
 }
 
-int main(int argc, char **argv)
+TEST("items are as written")
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/foreach/files are what matches, and a match is wanted", files);
-    g_test_add_func("/foreach/items are as written", items);
-    g_test_add_func("/foreach/lines are byte for byte, empty ones are skipped", lines);
-    g_test_add_func("/foreach/a bad list file is told with its place", bad_lists);
-    g_test_add_func("/foreach/tasks are a number without items", numbers);
-    g_test_add_func("/foreach/a list may be long", many);
-    g_test_add_func("/foreach/a row of a table is an item with columns", tables);
-    g_test_add_func("/foreach/a million rows", large_table);
-    g_test_add_func("/foreach/a product is every combination", products);
-    g_test_add_func("/foreach/a list that is kept is taken as it was", kept);
-    return g_test_run();
+    items();
 }

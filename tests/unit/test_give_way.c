@@ -4,6 +4,7 @@
 #include <glib.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 #define MINUTE (60 * SECOND)
@@ -86,7 +87,7 @@ static void assert_waiting(struct world *w, const uint32_t *numbers, guint n)
     assert_waiting(w, (const uint32_t[]){__VA_ARGS__},                                 \
                    sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-static void a_barrier_stage_gives_way_to_another_profile(void)
+TEST("a barrier stage gives way to another profile")
 {
     struct world w;
     open_world(&w, false);
@@ -111,7 +112,7 @@ static void a_barrier_stage_gives_way_to_another_profile(void)
     world_free(&w);
 }
 
-static void a_barrier_stage_gives_way_to_a_gang(void)
+TEST("a barrier stage gives way to a gang")
 {
     struct world w;
     open_world(&w, false);
@@ -135,7 +136,7 @@ static void a_barrier_stage_gives_way_to_a_gang(void)
 
 /* What it has the other could not have at first, and may have by now. All are asked for
  * in one moment: only numbers tell who was before whom. */
-static void late_it_gives_way_time_and_again(void)
+TEST("late it gives way time and again")
 {
     void (*const others[])(struct world *) = {submit_large, submit_gang};
     for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
@@ -170,7 +171,7 @@ static void grant(struct world *w, uint32_t executor)
     world_step(w, &ev);
 }
 
-static void it_gives_way_to_nobody_who_has_room_or_waits_behind(void)
+TEST("it gives way to nobody who has room or waits behind")
 {
     struct world w;
     open_world(&w, false);
@@ -187,7 +188,7 @@ static void it_gives_way_to_nobody_who_has_room_or_waits_behind(void)
     world_free(&w);
 }
 
-static void a_stage_excluded_on_all_that_it_has_gives_way(void)
+TEST("a stage excluded on all that it has gives way")
 {
     struct world w;
     open_world(&w, true);
@@ -209,7 +210,7 @@ static void a_stage_excluded_on_all_that_it_has_gives_way(void)
     world_free(&w);
 }
 
-static void requests_that_may_have_an_additional_job_stay(void)
+TEST("requests that may have an additional job stay")
 {
     struct trp_event fit = {
         .kind = TRP_EVENT_PROFILE_FIT,
@@ -230,18 +231,4 @@ static void requests_that_may_have_an_additional_job_stay(void)
     ASSERT_WAITING(&w, 2, 3, 4); /* for 2 a job may be in the queue already */
     g_assert_cmpuint(w.may_add, ==, may_add + 2);
     world_free(&w);
-}
-
-#define ADD(name) g_test_add_func("/give-way/" #name, name)
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    ADD(a_barrier_stage_gives_way_to_another_profile);
-    ADD(a_barrier_stage_gives_way_to_a_gang);
-    ADD(late_it_gives_way_time_and_again);
-    ADD(it_gives_way_to_nobody_who_has_room_or_waits_behind);
-    ADD(a_stage_excluded_on_all_that_it_has_gives_way);
-    ADD(requests_that_may_have_an_additional_job_stay);
-    return g_test_run();
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 static void start(struct world *w, bool keep_going)
@@ -82,7 +83,7 @@ static const struct trp_parent_spec each_of_0 = {.stage = 0, .each = true},
                                     each_of_1 = {.stage = 1, .each = true},
                                     all_of_0 = {.stage = 0}, all_of_2 = {.stage = 2};
 
-static void a_bad_task_costs_its_own_chain_only(void)
+TEST("a bad task costs its own chain only")
 {
     struct world w;
     uint32_t ran[8];
@@ -112,7 +113,7 @@ static void a_bad_task_costs_its_own_chain_only(void)
     world_free(&w);
 }
 
-static void what_is_skipped_is_to_be_tolerated_too(void)
+TEST("what is skipped is to be tolerated too")
 {
     for (uint32_t tolerated = 0; tolerated < 2; tolerated++) {
         struct world w;
@@ -140,7 +141,7 @@ static void what_is_skipped_is_to_be_tolerated_too(void)
     }
 }
 
-static void with_keep_going_a_stage_fails_when_its_other_tasks_are_over(void)
+TEST("with keep going a stage fails when its other tasks are over")
 {
     struct world w;
     uint32_t ran[8];
@@ -158,7 +159,7 @@ static void with_keep_going_a_stage_fails_when_its_other_tasks_are_over(void)
 }
 
 /* It has to wait for another stage as well; its tasks are asked for when that is over. */
-static void a_child_that_begins_later_hears_of_what_was_given_up(void)
+TEST("a child that begins later hears of what was given up")
 {
     static const struct trp_parent_spec both[] = {
         {.stage = 0, .each = true},
@@ -189,7 +190,7 @@ static void a_child_that_begins_later_hears_of_what_was_given_up(void)
 }
 
 /* Of a gang, nothing of which has run, nothing is left for the child. */
-static void all_is_skipped_after_a_gang_that_failed(void)
+TEST("all is skipped after a gang that failed")
 {
     struct world w;
     uint32_t ran[8];
@@ -205,7 +206,7 @@ static void all_is_skipped_after_a_gang_that_failed(void)
 }
 
 /* Barrier stages need all their tasks. */
-static void a_barrier_stage_does_not_run_with_less(void)
+TEST("a barrier stage does not run with less")
 {
     struct world w;
     uint32_t ran[8];
@@ -221,7 +222,7 @@ static void a_barrier_stage_does_not_run_with_less(void)
     world_free(&w);
 }
 
-static void a_long_chain_is_skipped_without_recursion(void)
+TEST("a long chain is skipped without recursion")
 {
     enum { N = 10000 };
     struct world w;
@@ -246,7 +247,7 @@ static void a_long_chain_is_skipped_without_recursion(void)
 }
 
 /* What was done in an earlier run is not skipped. */
-static void what_is_done_is_not_skipped(void)
+TEST("what is done is not skipped")
 {
     static const uint8_t done[] = {1, 0};
     struct world w;
@@ -275,7 +276,7 @@ static void checked(struct world *w, uint32_t stage, const char *text)
 }
 
 /* Its `each` child has begun by then; what waits for all of it has not. */
-static void a_stage_that_is_checked_ends_when_it_was(void)
+TEST("a stage that is checked ends when it was")
 {
     for (int good = 0; good < 2; good++) {
         struct world w;
@@ -308,7 +309,7 @@ static void a_stage_that_is_checked_ends_when_it_was(void)
     }
 }
 
-static void a_run_that_ends_does_not_wait_for_a_check(void)
+TEST("a run that ends does not wait for a check")
 {
     struct world w;
     uint32_t ran[8];
@@ -350,7 +351,7 @@ static void start_excluded(struct world *w)
     world_lose(w, 0, TRP_LOSS_RELEASED);
 }
 
-static void what_is_excluded_everywhere_waits_for_room_elsewhere(void)
+TEST("what is excluded everywhere waits for room elsewhere")
 {
     struct world w;
     start_excluded(&w);
@@ -365,7 +366,7 @@ static void what_is_excluded_everywhere_waits_for_room_elsewhere(void)
     world_free(&w);
 }
 
-static void and_is_given_up_when_another_has_come_in_vain(void)
+TEST("and is given up when another has come in vain")
 {
     struct world w;
     start_excluded(&w);
@@ -381,23 +382,4 @@ static void and_is_given_up_when_another_has_come_in_vain(void)
     world_time(&w, w.now + SECOND);
     ended(&w, 0, TRP_OUTCOME_FAILED, "Aborting TaskSet 0.0 because task 0 cannot run");
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/given_up/" #f, f)
-    ADD(a_bad_task_costs_its_own_chain_only);
-    ADD(what_is_skipped_is_to_be_tolerated_too);
-    ADD(with_keep_going_a_stage_fails_when_its_other_tasks_are_over);
-    ADD(a_child_that_begins_later_hears_of_what_was_given_up);
-    ADD(all_is_skipped_after_a_gang_that_failed);
-    ADD(a_barrier_stage_does_not_run_with_less);
-    ADD(a_long_chain_is_skipped_without_recursion);
-    ADD(what_is_done_is_not_skipped);
-    ADD(a_stage_that_is_checked_ends_when_it_was);
-    ADD(a_run_that_ends_does_not_wait_for_a_check);
-    ADD(what_is_excluded_everywhere_waits_for_room_elsewhere);
-    ADD(and_is_given_up_when_another_has_come_in_vain);
-    return g_test_run();
 }

@@ -3,6 +3,7 @@
 
 #include "driver_files.h"
 #include "os/glob.h"
+#include "unit.h"
 
 /* Asserts that `pattern` below `dir` gives the words of `wanted`, joined by '|'. */
 static void expect(const char *dir, const char *pattern, const char *wanted)
@@ -29,7 +30,7 @@ static char *tree(const char *const *paths)
     return dir;
 }
 
-static void plain(void)
+TEST("special characters match within a folder, sorted bytewise")
 {
     char *d = tree((const char *const[]){"in/b.txt", "in/a.txt", "in/B.txt", "in/c.dat",
                                          "in/sub/d.txt", "top.txt", NULL});
@@ -44,7 +45,7 @@ static void plain(void)
     files_free(d);
 }
 
-static void spelling(void)
+TEST("results are spelled as the pattern spells them")
 {
     char *d = tree((const char *const[]){"in/a.txt", "in/b.txt", NULL}), *pattern;
     expect(d, "./in/*.txt", "./in/a.txt|./in/b.txt");
@@ -60,7 +61,7 @@ static void spelling(void)
     files_free(d);
 }
 
-static void literal(void)
+TEST("a pattern without special characters is a file")
 {
     char *d = tree((const char *const[]){"in/a.txt", "odd/a[1].txt", "odd/s*r", NULL});
     expect(d, "in/a.txt", "in/a.txt");
@@ -74,7 +75,7 @@ static void literal(void)
     files_free(d);
 }
 
-static void escaped(void)
+TEST("an escaped name matches itself only")
 {
     char *d = tree((const char *const[]){"a[1]*?\\.x", "a1.x", NULL});
     char *pattern = trp_glob_escape("a[1]*?\\.x");
@@ -83,7 +84,7 @@ static void escaped(void)
     files_free(d);
 }
 
-static void hidden(void)
+TEST("hidden names need a dot in the pattern")
 {
     char *d =
         tree((const char *const[]){".h/x.txt", "v/.x.txt", "v/y.txt", ".z.txt", NULL});
@@ -96,7 +97,7 @@ static void hidden(void)
     files_free(d);
 }
 
-static void deep(void)
+TEST("two stars stand for any number of folders")
 {
     char *d = tree((const char *const[]){"a/x.txt", "a/b/x.txt", "a/b/c/x.txt",
                                          "a/b/y.dat", "x.txt", NULL});
@@ -111,7 +112,7 @@ static void deep(void)
     files_free(d);
 }
 
-static void none_twice(void)
+TEST("a file reached in two ways is one result")
 {
     char *d = tree((const char *const[]){"a/a/a/x", NULL});
     expect(d, "**/a/**/x", "a/a/a/x");
@@ -119,7 +120,7 @@ static void none_twice(void)
     files_free(d);
 }
 
-static void loops(void)
+TEST("a loop of links ends")
 {
     char *d = tree((const char *const[]){"a/x.txt", NULL});
     char *link = g_build_filename(d, "a", "loop", NULL);
@@ -133,7 +134,7 @@ static void loops(void)
     files_free(d);
 }
 
-static void odd_names(void)
+TEST("names may be any bytes")
 {
     char *d = tree((const char *const[]){"in/a b.txt", "in/q'\"q.txt", "in/n\nl.txt",
                                          "in/\303\244.txt", "in/\377.txt", NULL});
@@ -142,7 +143,7 @@ static void odd_names(void)
     files_free(d);
 }
 
-static void limits(void)
+TEST("a pattern with too many parts is refused")
 {
     char **v;
     size_t n;
@@ -155,7 +156,7 @@ static void limits(void)
     g_string_free(pattern, TRUE);
 }
 
-static void too_deep(void)
+TEST("folders that are too deep are told")
 {
     char **v, *d = files_new();
     size_t n;
@@ -168,22 +169,4 @@ static void too_deep(void)
     g_assert_nonnull(strstr(err.text, "deep"));
     g_string_free(path, TRUE);
     files_free(d);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/glob/special characters match within a folder, sorted bytewise",
-                    plain);
-    g_test_add_func("/glob/results are spelled as the pattern spells them", spelling);
-    g_test_add_func("/glob/a pattern without special characters is a file", literal);
-    g_test_add_func("/glob/an escaped name matches itself only", escaped);
-    g_test_add_func("/glob/hidden names need a dot in the pattern", hidden);
-    g_test_add_func("/glob/two stars stand for any number of folders", deep);
-    g_test_add_func("/glob/a file reached in two ways is one result", none_twice);
-    g_test_add_func("/glob/a loop of links ends", loops);
-    g_test_add_func("/glob/names may be any bytes", odd_names);
-    g_test_add_func("/glob/a pattern with too many parts is refused", limits);
-    g_test_add_func("/glob/folders that are too deep are told", too_deep);
-    return g_test_run();
 }

@@ -9,6 +9,7 @@
 #include "conf/options.h"
 #include "core/base/ids.h"
 #include "core/sched/health.h"
+#include "unit.h"
 
 #define MS INT64_C(1000000)
 
@@ -97,7 +98,7 @@ static struct trp_health_news succeed(trp_health_tracker *t,
 
 /* ---- the record of a set ---- */
 
-static void test_off(void)
+TEST("off is nothing")
 {
     struct trp_health_config c = make_config();
     struct trp_health *r = NULL;
@@ -111,7 +112,7 @@ static void test_off(void)
     trp_health_free(r);
 }
 
-static void test_task_then_node(void)
+TEST("a task leaves its executor, then its node")
 {
     struct trp_health_config c = make_config();
     struct trp_health *r = NULL;
@@ -131,7 +132,7 @@ static void test_task_then_node(void)
     trp_health_free(r);
 }
 
-static void test_several_attempts(void)
+TEST("attempts are counted by place")
 {
     struct trp_health_config c = make_config();
     struct trp_health *r = NULL;
@@ -148,7 +149,7 @@ static void test_several_attempts(void)
     trp_health_free(r);
 }
 
-static void test_executor_then_node(void)
+TEST("an executor leaves the set, then its node")
 {
     struct trp_health_config c = make_config();
     struct trp_health *r = NULL;
@@ -166,7 +167,7 @@ static void test_executor_then_node(void)
     trp_health_free(r);
 }
 
-static void test_hosts_apart(void)
+TEST("executors of other nodes do not add up")
 {
     struct trp_health_config c = make_config();
     struct trp_health *r = NULL;
@@ -178,7 +179,7 @@ static void test_hosts_apart(void)
     trp_health_free(r);
 }
 
-static void test_latest(void)
+TEST("the latest reason is told")
 {
     struct trp_health_config c = make_config();
     struct trp_health *r = NULL;
@@ -201,7 +202,7 @@ static void test_latest(void)
 
 /* ---- the application's tracker ---- */
 
-static void test_application(void)
+TEST("sets that succeeded exclude for the application")
 {
     struct trp_health_config c = make_config();
     trp_health_tracker *t = trp_health_tracker_new(&c);
@@ -226,7 +227,7 @@ static void test_application(void)
     trp_health_tracker_free(t);
 }
 
-static void test_node_of_application(void)
+TEST("dead executors count for their node")
 {
     struct trp_health_config c = make_config();
     trp_health_tracker *t = trp_health_tracker_new(&c);
@@ -251,7 +252,7 @@ static void test_node_of_application(void)
     trp_health_tracker_free(t);
 }
 
-static void test_failures_are_forgotten(void)
+TEST("failures of the application are forgotten")
 {
     struct trp_health_config c = make_config();
     trp_health_tracker *t = trp_health_tracker_new(&c);
@@ -269,7 +270,7 @@ static void test_failures_are_forgotten(void)
     trp_health_tracker_free(t);
 }
 
-static void test_old_failures_of_a_set(void)
+TEST("a failure's own time counts")
 {
     struct trp_health_config c = make_config();
     trp_health_tracker *t = trp_health_tracker_new(&c);
@@ -288,7 +289,7 @@ static void test_old_failures_of_a_set(void)
     trp_health_tracker_free(t);
 }
 
-static void test_failures_while_excluded(void)
+TEST("failures while excluded count later")
 {
     struct trp_health_config c = make_config();
     trp_health_tracker *t = trp_health_tracker_new(&c);
@@ -301,7 +302,7 @@ static void test_failures_while_excluded(void)
     trp_health_tracker_free(t);
 }
 
-static void test_fetch_failures(void)
+TEST("fetch failures exclude when told to")
 {
     struct trp_health_config c = make_config();
     struct trp_health_news news;
@@ -331,7 +332,7 @@ static void test_fetch_failures(void)
     trp_health_tracker_free(t);
 }
 
-static void test_from_outside(void)
+TEST("exclusions come from outside too")
 {
     struct trp_health_config c = make_config();
     c.enabled = false;
@@ -353,7 +354,7 @@ static void test_from_outside(void)
     trp_health_tracker_free(NULL);
 }
 
-static void test_why(void)
+TEST("people are told the first reason")
 {
     struct trp_health_config c = make_config();
     struct trp_health *r = NULL;
@@ -436,7 +437,7 @@ static void check_record(const struct trp_health_config *c, const struct trp_hea
     }
 }
 
-static void test_random_sets(void)
+TEST("random sets agree with an oracle")
 {
     for (uint32_t seed = 1; seed <= 60; seed++) {
         GRand *rand = g_rand_new_with_seed(seed);
@@ -456,31 +457,4 @@ static void test_random_sets(void)
         trp_health_free(r);
         g_rand_free(rand);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/health/off is nothing", test_off);
-    g_test_add_func("/health/a task leaves its executor, then its node",
-                    test_task_then_node);
-    g_test_add_func("/health/attempts are counted by place", test_several_attempts);
-    g_test_add_func("/health/an executor leaves the set, then its node",
-                    test_executor_then_node);
-    g_test_add_func("/health/executors of other nodes do not add up", test_hosts_apart);
-    g_test_add_func("/health/the latest reason is told", test_latest);
-    g_test_add_func("/health/sets that succeeded exclude for the application",
-                    test_application);
-    g_test_add_func("/health/dead executors count for their node",
-                    test_node_of_application);
-    g_test_add_func("/health/failures of the application are forgotten",
-                    test_failures_are_forgotten);
-    g_test_add_func("/health/a failure's own time counts", test_old_failures_of_a_set);
-    g_test_add_func("/health/failures while excluded count later",
-                    test_failures_while_excluded);
-    g_test_add_func("/health/fetch failures exclude when told to", test_fetch_failures);
-    g_test_add_func("/health/exclusions come from outside too", test_from_outside);
-    g_test_add_func("/health/people are told the first reason", test_why);
-    g_test_add_func("/health/random sets agree with an oracle", test_random_sets);
-    return g_test_run();
 }

@@ -5,6 +5,7 @@
 #include <glib.h>
 
 #include "core/alloc/idle.h"
+#include "unit.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -22,7 +23,7 @@ static uint32_t expired(trp_idle *m, int64_t now)
     return trp_idle_expired(m, now, &list);
 }
 
-static void test_plain(void)
+TEST("since registration or the end of the last task")
 {
     trp_idle *m = monitor(60, INT64_MAX, INT64_MAX);
     struct trp_idle_item x = {.id = 1};
@@ -52,7 +53,7 @@ static void test_plain(void)
     trp_idle_free(m);
 }
 
-static void test_before_it_registered(void)
+TEST("tasks may start before it registered")
 {
     trp_idle *m = monitor(60, INT64_MAX, INT64_MAX);
     struct trp_idle_item x = {.id = 1}, y = {.id = 2};
@@ -70,7 +71,7 @@ static void test_before_it_registered(void)
     trp_idle_free(m);
 }
 
-static void test_the_largest_holds(void)
+TEST("the largest timeout that applies holds")
 {
     trp_idle *m = monitor(60, 120, 240);
     struct trp_idle_item x = {.id = 1};
@@ -106,7 +107,7 @@ static void test_the_largest_holds(void)
     trp_idle_free(m);
 }
 
-static void test_never(void)
+TEST("a deadline beyond time is never")
 {
     trp_idle *m = monitor(INT64_MAX - 5, INT64_MAX, INT64_MAX);
     struct trp_idle_item x = {.id = 1};
@@ -120,7 +121,7 @@ static void test_never(void)
     trp_idle_free(m);
 }
 
-static void test_by_id(void)
+TEST("those that expired are told by id")
 {
     trp_idle *m = monitor(60, INT64_MAX, INT64_MAX);
     struct trp_idle_item v[9] = {0};
@@ -239,7 +240,7 @@ static void compare(trp_idle *m, const struct streams *s, int64_t now)
     g_assert_cmpint(trp_idle_due(m), ==, due);
 }
 
-static void test_random(void)
+TEST("deadlines equal a plain list in random streams")
 {
     for (uint32_t seed = 0; seed < 200; seed++) {
         GRand *r = g_rand_new_with_seed(seed);
@@ -260,19 +261,4 @@ static void test_random(void)
         trp_idle_free(m);
         g_rand_free(r);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/idle/since registration or the end of the last task", test_plain);
-    g_test_add_func("/idle/tasks may start before it registered",
-                    test_before_it_registered);
-    g_test_add_func("/idle/the largest timeout that applies holds",
-                    test_the_largest_holds);
-    g_test_add_func("/idle/a deadline beyond time is never", test_never);
-    g_test_add_func("/idle/those that expired are told by id", test_by_id);
-    g_test_add_func("/idle/deadlines equal a plain list in random streams",
-                    test_random);
-    return g_test_run();
 }

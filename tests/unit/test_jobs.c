@@ -1,5 +1,6 @@
 /* Jobs that are not waited for at once, as a program sees them. */
 #include "fake_driver.h"
+#include "unit.h"
 
 TRP_FUNCTION(add_arg);
 int add_arg(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
@@ -44,7 +45,7 @@ static int64_t number(trp_job *j)
     return v;
 }
 
-static void results(void)
+TEST("each action has its result, for as long as the job")
 {
     trp_context *ctx = fake_init();
     int64_t arg = 100;
@@ -82,7 +83,7 @@ static void results(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void names(void)
+TEST("a job is called by its action and its dataset")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, 6, 3);
@@ -93,7 +94,7 @@ static void names(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void cancelled(void)
+TEST("cancelling twice, waiting twice")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_named(trp_range(ctx, 0, 6, 3), "words");
@@ -117,7 +118,7 @@ static void cancelled(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0); /* the program wanted it so */
 }
 
-static void failed(void)
+TEST("a failure is said each time, and counts once")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, 6, 3);
@@ -136,7 +137,7 @@ static void failed(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0); /* cleared, and asked for again only */
 }
 
-static void not_begun(void)
+TEST("what cannot be begun says why")
 {
     trp_context *ctx = fake_init();
     g_assert_null(trp_count_async(trp_range(ctx, 0, 6, 0), NULL));
@@ -149,7 +150,7 @@ static void not_begun(void)
 }
 
 /* Memory is the sanitizers' to look at. */
-static void never_waited(void)
+TEST("jobs that nobody waits for are freed")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, 6, 3);
@@ -158,18 +159,4 @@ static void never_waited(void)
     trp_job *j = trp_collect_async(d, NULL);
     g_assert_cmpint(trp_job_wait(j, NULL, NULL), ==, 0);
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
-}
-
-#define ADD(name, f) g_test_add_func("/jobs/" name, f)
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    ADD("each action has its result, for as long as the job", results);
-    ADD("a job is called by its action and its dataset", names);
-    ADD("cancelling twice, waiting twice", cancelled);
-    ADD("a failure is said each time, and counts once", failed);
-    ADD("what cannot be begun says why", not_begun);
-    ADD("jobs that nobody waits for are freed", never_waited);
-    return g_test_run();
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 enum { LONG, GANG, MANY };
@@ -50,7 +51,7 @@ static void explain(struct world *w, uint32_t stage, const char *has)
         g_error("stage %u: %s", stage, text);
 }
 
-static void a_barrier_stage_does_not_wait_for_later_stages(void)
+TEST("a barrier stage does not wait for later stages")
 {
     struct world w;
     begin(&w, world_config(2));
@@ -70,7 +71,7 @@ static void a_barrier_stage_does_not_wait_for_later_stages(void)
     world_free(&w);
 }
 
-static void without_the_option_it_does(void)
+TEST("without the option it does")
 {
     struct trp_engine_config c = world_config(2);
     struct world w;
@@ -83,7 +84,7 @@ static void without_the_option_it_does(void)
     world_free(&w);
 }
 
-static void after_its_time_others_get_what_is_free_once(void)
+TEST("after its time others get what is free once")
 {
     struct world w;
     begin(&w, world_config(2));
@@ -115,7 +116,7 @@ static void after_its_time_others_get_what_is_free_once(void)
     world_free(&w);
 }
 
-static void nothing_is_kept_until_executors_are_enough(void)
+TEST("nothing is kept until executors are enough")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec v[] = {world_stage("gang", 2), world_stage("many", 4)};
@@ -142,7 +143,7 @@ static void nothing_is_kept_until_executors_are_enough(void)
 }
 
 /* Tasks that wait on an executor would take over the slot that is to be kept. */
-static void later_tasks_that_were_sent_ahead_are_recalled(void)
+TEST("later tasks that were sent ahead are recalled")
 {
     const int64_t ms = SECOND / 1000;
     struct trp_engine_config c = world_config(2);
@@ -185,7 +186,7 @@ static void later_tasks_that_were_sent_ahead_are_recalled(void)
 }
 
 /* A barrier stage that waits leaves a slot free, which is no use to it yet. */
-static void earlier_tasks_that_were_sent_ahead_are_recalled_for_a_free_slot(void)
+TEST("earlier tasks that were sent ahead are recalled for a free slot")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec v[] = {world_stage("many", 4), world_stage("gang", 2)};
@@ -212,17 +213,4 @@ static void earlier_tasks_that_were_sent_ahead_are_recalled_for_a_free_slot(void
     end_one(&w, 0, 1000);
     g_assert_cmpuint(running(&w, 1), ==, 2);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/keep/" #f, f)
-    ADD(a_barrier_stage_does_not_wait_for_later_stages);
-    ADD(without_the_option_it_does);
-    ADD(after_its_time_others_get_what_is_free_once);
-    ADD(nothing_is_kept_until_executors_are_enough);
-    ADD(later_tasks_that_were_sent_ahead_are_recalled);
-    ADD(earlier_tasks_that_were_sent_ahead_are_recalled_for_a_free_slot);
-    return g_test_run();
 }

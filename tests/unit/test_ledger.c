@@ -4,6 +4,7 @@
  */
 #include "core/profile/ledger.h"
 #include "profile_maker.h"
+#include "unit.h"
 
 enum { CAP = 64 };
 
@@ -86,7 +87,7 @@ static void assert_left(const trp_ledger *b, uint32_t r, const char *wanted)
 }
 
 /* resources-first-fit.yaml */
-static void test_first_fit(void)
+TEST("parts go to the first address with room")
 {
     trp_ledger *b = LEDGER("gpu", "0", "1", "2", "3");
 
@@ -116,7 +117,7 @@ static void test_first_fit(void)
 }
 
 /* resources-all-or-nothing.yaml */
-static void test_all_or_nothing(void)
+TEST("all resources of a task or none")
 {
     const char *gpu[] = {"2"}, *fpga[] = {"aa"};
     const struct trp_resource_addresses v[] = {
@@ -145,7 +146,7 @@ static void test_all_or_nothing(void)
     trp_ledger_free(b);
 }
 
-static void test_whole_needs_entirely_free(void)
+TEST("whole units need entirely free addresses")
 {
     trp_ledger *b = LEDGER("gpu", "0", "1", "2");
 
@@ -157,7 +158,7 @@ static void test_whole_needs_entirely_free(void)
     trp_ledger_free(b);
 }
 
-static void test_pack(void)
+TEST("pack takes the least that is enough")
 {
     trp_ledger *b = LEDGER("gpu", "0", "1", "2");
 
@@ -175,7 +176,7 @@ static void test_pack(void)
 }
 
 /* k parts of 1/k fill an address, the next one waits, and all back makes it whole. */
-static void test_parts_fill_exactly(void)
+TEST("k parts of 1 over k fill an address")
 {
     trp_ledger *b = LEDGER("gpu", "0");
     struct trp_grant g;
@@ -199,7 +200,7 @@ static void test_parts_fill_exactly(void)
     trp_ledger_free(b);
 }
 
-static void test_cap(void)
+TEST("a proposal says when it has no room")
 {
     trp_ledger *b = LEDGER("gpu", "0", "1", "2", "3");
     struct trp_resource_profile four = task("gpu 4"), part = task("gpu 1/2");
@@ -213,7 +214,7 @@ static void test_cap(void)
     trp_ledger_free(b);
 }
 
-static void test_natural_order(void)
+TEST("addresses are in natural order")
 {
     static const char *const ordered[] = {
         "",
@@ -269,7 +270,7 @@ static void assert_new_refused(const struct trp_resource_addresses *v, uint32_t 
     g_assert_null(b);
 }
 
-static void test_new_refuses(void)
+TEST("duplicates and too many are refused")
 {
     const char *twice[] = {"1", "0", "1"}, *fine[] = {"0", "1", "01"};
     struct trp_resource_addresses many[TRP_PROFILE_RESOURCES + 1];
@@ -322,7 +323,7 @@ static void test_new_refuses(void)
     trp_ledger_free(NULL);
 }
 
-static void test_copies(void)
+TEST("names are copied")
 {
     char name[] = "gpu", address[] = "7";
     const char *addresses[] = {address};
@@ -337,7 +338,7 @@ static void test_copies(void)
     trp_ledger_free(b);
 }
 
-static void test_wrong_takes_and_gives(void)
+TEST("what cannot be taken or given changes nothing")
 {
     trp_ledger *b = LEDGER("gpu", "0", "1");
     const trp_amount half = TRP_ONE / 2;
@@ -416,7 +417,7 @@ static void check_step(const trp_amount *left, trp_amount want, bool pack,
 }
 
 /* GLib prints the seed; --seed=S runs the same again. */
-static void test_random(void)
+TEST("giving undoes taking, as a plain model says")
 {
     trp_ledger *b = LEDGER("gpu", "0", "1", "2", "3", "10");
     struct running running[RUNNING];
@@ -457,24 +458,4 @@ static void test_random(void)
             ==, 0);
     assert_left(b, 0, "1 1 1 1 1");
     trp_ledger_free(b);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/ledger/parts go to the first address with room", test_first_fit);
-    g_test_add_func("/ledger/all resources of a task or none", test_all_or_nothing);
-    g_test_add_func("/ledger/whole units need entirely free addresses",
-                    test_whole_needs_entirely_free);
-    g_test_add_func("/ledger/pack takes the least that is enough", test_pack);
-    g_test_add_func("/ledger/k parts of 1 over k fill an address",
-                    test_parts_fill_exactly);
-    g_test_add_func("/ledger/a proposal says when it has no room", test_cap);
-    g_test_add_func("/ledger/addresses are in natural order", test_natural_order);
-    g_test_add_func("/ledger/duplicates and too many are refused", test_new_refuses);
-    g_test_add_func("/ledger/names are copied", test_copies);
-    g_test_add_func("/ledger/what cannot be taken or given changes nothing",
-                    test_wrong_takes_and_gives);
-    g_test_add_func("/ledger/giving undoes taking, as a plain model says", test_random);
-    return g_test_run();
 }

@@ -4,6 +4,7 @@
 
 #include "conf/options.h"
 #include "core/limits.h"
+#include "unit.h"
 #include "world/world.h"
 
 static struct trp_stage_spec gang(uint32_t ranks)
@@ -21,7 +22,7 @@ static void limit_gpu(struct trp_engine_config *c, int64_t most)
     c->caps.custom[0].most = most;
 }
 
-static void executors_are_counted_against_each_limit(void)
+TEST("executors are counted against each limit")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_resource_profile *p;
@@ -45,7 +46,7 @@ static void executors_are_counted_against_each_limit(void)
     world_free(&w);
 }
 
-static void ranks_take_the_task_side_and_share_devices(void)
+TEST("ranks take the task side and share devices")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_resource_profile *p;
@@ -87,7 +88,7 @@ static void run_one(const struct trp_engine_config *c, const struct trp_stage_sp
     world_free(&w);
 }
 
-static void a_gang_beyond_a_limit_fails_at_once(void)
+TEST("a gang beyond a limit fails at once")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = gang(4);
@@ -98,7 +99,7 @@ static void a_gang_beyond_a_limit_fails_at_once(void)
             "5 ranks take cores 5, and alloc.max_cores is 4; raise it or ask for less");
 }
 
-static void a_barrier_stage_beyond_a_limit_fails_at_once(void)
+TEST("a barrier stage beyond a limit fails at once")
 {
     static const char never[] = "a barrier stage of 5 tasks needs as many slots at "
                                 "once; at most 4 of profile default can be had";
@@ -116,15 +117,4 @@ static void a_barrier_stage_beyond_a_limit_fails_at_once(void)
     s.max_executors = 0;
     s.max_running = 4;
     run_one(&c, &s, never);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/limits/" #f, f)
-    ADD(executors_are_counted_against_each_limit);
-    ADD(ranks_take_the_task_side_and_share_devices);
-    ADD(a_gang_beyond_a_limit_fails_at_once);
-    ADD(a_barrier_stage_beyond_a_limit_fails_at_once);
-    return g_test_run();
 }

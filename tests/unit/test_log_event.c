@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "events/log_event.h"
+#include "unit.h"
 
 static struct trp_log_event decoded(const char *text)
 {
@@ -13,7 +14,7 @@ static struct trp_log_event decoded(const char *text)
     return e; /* its texts stay: the document is not freed before the end of a test */
 }
 
-static void fields_are_found_where_spark_has_them(void)
+TEST("fields are found where spark has them")
 {
     struct trp_log_event e =
         decoded("{\"Event\":\"SparkListenerTaskEnd\",\"Stage ID\":3,"
@@ -34,7 +35,7 @@ static void fields_are_found_where_spark_has_them(void)
     json_decref(e.json);
 }
 
-static void what_is_not_there_is_nothing(void)
+TEST("what is not there is nothing")
 {
     struct trp_log_event e = decoded("{\"Event\":\"SparkListenerTaskStart\","
                                      "\"Stage ID\":-1,\"Task Info\":\"x\"}");
@@ -47,7 +48,7 @@ static void what_is_not_there_is_nothing(void)
     json_decref(e.json);
 }
 
-static void a_start_that_goes_on_has_its_own_time(void)
+TEST("a start that goes on has its own time")
 {
     struct trp_log_event e = decoded("{\"Event\":\"SparkListenerApplicationStart\","
                                      "\"Timestamp\":1,\"Troupe Resumed\":2}");
@@ -65,7 +66,7 @@ static int count(void *n, const struct trp_log_event *e)
 
 /* Also one whose word is not where ours have it; and what is not wanted is not even
  * parsed. */
-static void lines_that_are_wanted_are_read(void)
+TEST("lines that are wanted are read")
 {
     static const char lines[] = "{\"Event\":\"TroupeNodes\",\"Nodes\":4}\n"
                                 "{\"Nodes\":4, \"Event\": \"TroupeNodes\"}\n"
@@ -85,18 +86,4 @@ static void lines_that_are_wanted_are_read(void)
     g_assert_cmpint(n, ==, 2);
     g_unlink(file);
     g_free(file);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/log_event/fields_are_found_where_spark_has_them",
-                    fields_are_found_where_spark_has_them);
-    g_test_add_func("/log_event/what_is_not_there_is_nothing",
-                    what_is_not_there_is_nothing);
-    g_test_add_func("/log_event/a_start_that_goes_on_has_its_own_time",
-                    a_start_that_goes_on_has_its_own_time);
-    g_test_add_func("/log_event/lines_that_are_wanted_are_read",
-                    lines_that_are_wanted_are_read);
-    return g_test_run();
 }

@@ -1,6 +1,7 @@
 /* The last line of an executor's log, among what mpirun writes. */
 #include "driver_files.h"
 #include "os/log_tail.h"
+#include "unit.h"
 
 #define DASHES                                                                         \
     "--------------------------------------------------------------------------\n"
@@ -36,7 +37,7 @@ static void left(const char *log, const char *wanted)
     DASHES "mpirun noticed that process rank 0 with PID 0 on node vm exited on "       \
            "signal 9 (Killed).\n" DASHES
 
-static void banners_are_cut_off(void)
+TEST("banners at the end are cut off")
 {
     left("", "");
     left("hi\n", "hi\n");
@@ -49,7 +50,7 @@ static void banners_are_cut_off(void)
     trp_log_drop_banners("/nowhere/0.log");
 }
 
-static void banners_of_a_large_log(void)
+TEST("banners of a large log are cut off")
 {
     GString *log = g_string_new(NULL);
     for (int i = 0; i < 2000; i++)
@@ -61,7 +62,7 @@ static void banners_of_a_large_log(void)
     g_string_free(log, TRUE);
 }
 
-static void the_last_line(void)
+TEST("the last line with something in it")
 {
     check("", NULL);
     check("\n \n", NULL);
@@ -73,7 +74,7 @@ static void the_last_line(void)
     check("12345678901234567890123456789012\n", NULL);
 }
 
-static void not_mpiruns(void)
+TEST("what mpirun says is passed over")
 {
     check("no licence\n" DASHES "Primary job terminated\n" DASHES DASHES
           "mpirun detected\n\n  Exit code: 3\n" DASHES,
@@ -82,7 +83,7 @@ static void not_mpiruns(void)
     check("-- a list\n", "-- a list");
 }
 
-static void of_a_large_log(void)
+TEST("only the end of a large log is read")
 {
     GString *log = g_string_new(NULL);
     for (int i = 0; i < 100000; i++)
@@ -95,22 +96,9 @@ static void of_a_large_log(void)
     g_string_free(log, TRUE);
 }
 
-static void no_file(void)
+TEST("a log that cannot be read says nothing")
 {
     char line[8];
     g_assert_false(trp_log_last_line("/nowhere/0.log", line, sizeof line));
     g_assert_false(trp_log_last_line("/", line, sizeof line));
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/log_tail/the last line with something in it", the_last_line);
-    g_test_add_func("/log_tail/what mpirun says is passed over", not_mpiruns);
-    g_test_add_func("/log_tail/only the end of a large log is read", of_a_large_log);
-    g_test_add_func("/log_tail/banners at the end are cut off", banners_are_cut_off);
-    g_test_add_func("/log_tail/banners of a large log are cut off",
-                    banners_of_a_large_log);
-    g_test_add_func("/log_tail/a log that cannot be read says nothing", no_file);
-    return g_test_run();
 }

@@ -6,6 +6,7 @@
 
 #include "cluster/local/machine.h"
 #include "cluster/local/machine_ledger.h"
+#include "unit.h"
 
 static const char *const gpus[] = {"10", "0", "2", "1"};
 static const struct trp_resource_addresses devices[] = {
@@ -32,7 +33,7 @@ static void want(struct trp_request *r, uint64_t cores, int64_t memory, uint32_t
     }
 }
 
-static void test_fit(void)
+TEST("what never fits is named with wanted and available")
 {
     trp_machine_ledger *ledger = make_room();
     struct trp_request r;
@@ -61,7 +62,7 @@ static void test_fit(void)
     trp_machine_ledger_free(ledger);
 }
 
-static void test_shares(void)
+TEST("a share is lowest cores and addresses in natural order")
 {
     trp_machine_ledger *ledger = make_room();
     struct trp_request a, b;
@@ -91,7 +92,7 @@ static void test_shares(void)
     trp_machine_ledger_free(ledger);
 }
 
-static void test_neighbours(void)
+TEST("cores of a share are neighbours when there is such a run")
 {
     trp_machine_ledger *ledger = make_room();
     struct trp_request v[4], wide;
@@ -119,7 +120,7 @@ static void test_neighbours(void)
     trp_machine_ledger_free(ledger);
 }
 
-static void test_fifo(void)
+TEST("a small request never overtakes a waiting gang")
 {
     trp_machine_ledger *ledger = make_room();
     struct trp_request first, gang, small;
@@ -140,7 +141,7 @@ static void test_fifo(void)
     trp_machine_ledger_free(ledger);
 }
 
-static void test_withdrawn(void)
+TEST("a withdrawn gang lets the next one in")
 {
     trp_machine_ledger *ledger = make_room();
     struct trp_request first, gang, small;
@@ -159,7 +160,7 @@ static void test_withdrawn(void)
 }
 
 /* Two gangs that want half of the machine: others have some of it. */
-static void test_others(void)
+TEST("nobody is served with cores of others")
 {
     trp_machine_ledger *ledger = make_room();
     bool has[8] = {true, false, false, true, true, true, false, true};
@@ -194,7 +195,7 @@ static void test_others(void)
 
 /* 20,000 random steps; what is held never exceeds what there is, and an empty room is
  * whole again. */
-static void test_random(void)
+TEST("random requests never hold more than there is")
 {
     enum { N = 24 };
     trp_machine_ledger *ledger = make_room();
@@ -236,7 +237,7 @@ static void test_random(void)
     trp_machine_ledger_free(ledger);
 }
 
-static void test_needs(void)
+TEST("executors and gangs need what their profile says")
 {
     struct trp_resource_profile p = {
         .cores = 4, .task_cpus = 2, .total_mib = 1000, .slots = 2};
@@ -261,7 +262,7 @@ static void test_needs(void)
     g_assert_cmpuint(footprint.ndevices, ==, 0);
 }
 
-static void test_quota(void)
+TEST("a cpu quota is rounded to the nearest core")
 {
     g_assert_cmpuint(trp_machine_cores(8, 0), ==, 8);
     g_assert_cmpuint(trp_machine_cores(8, 0.2), ==, 1);
@@ -272,7 +273,7 @@ static void test_quota(void)
 }
 
 /* What a discovery script says more: shares that are out stay what they are. */
-static void test_learn(void)
+TEST("addresses are learnt while others are out")
 {
     trp_machine_ledger *ledger = make_room();
     struct trp_request r, s;
@@ -301,24 +302,4 @@ static void test_learn(void)
     g_assert_true(trp_machine_ledger_next(ledger) == &r);
     trp_machine_ledger_leave(ledger, &r);
     trp_machine_ledger_free(ledger);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/room/what never fits is named with wanted and available",
-                    test_fit);
-    g_test_add_func("/room/a share is lowest cores and addresses in natural order",
-                    test_shares);
-    g_test_add_func("/room/cores of a share are neighbours when there is such a run",
-                    test_neighbours);
-    g_test_add_func("/room/a small request never overtakes a waiting gang", test_fifo);
-    g_test_add_func("/room/a withdrawn gang lets the next one in", test_withdrawn);
-    g_test_add_func("/room/nobody is served with cores of others", test_others);
-    g_test_add_func("/room/random requests never hold more than there is", test_random);
-    g_test_add_func("/room/executors and gangs need what their profile says",
-                    test_needs);
-    g_test_add_func("/room/addresses are learnt while others are out", test_learn);
-    g_test_add_func("/machine/a cpu quota is rounded to the nearest core", test_quota);
-    return g_test_run();
 }

@@ -2,6 +2,7 @@
 #include <glib.h>
 
 #include "core/dag/outputs.h"
+#include "unit.h"
 
 static const struct trp_output_place A = {0, 0}, B = {1, 1}, B2 = {2, 1};
 
@@ -18,7 +19,7 @@ static void add(trp_map_outputs *o, uint32_t map, struct trp_output_place at,
     g_assert_cmpint(trp_map_outputs_add(o, 0, map, at, id, &size, 1), ==, 0);
 }
 
-static void a_shuffle_is_registered_once(void)
+TEST("a shuffle is registered once")
 {
     trp_map_outputs *o = with_shuffle(2);
     trp_error err;
@@ -32,7 +33,7 @@ static void a_shuffle_is_registered_once(void)
     trp_map_outputs_free(o);
 }
 
-static void outputs_go_with_their_executor_or_host(void)
+TEST("outputs go with their executor or host")
 {
     trp_map_outputs *o = with_shuffle(3);
     add(o, 0, A, 1, 10);
@@ -51,7 +52,7 @@ static void outputs_go_with_their_executor_or_host(void)
     trp_map_outputs_free(o);
 }
 
-static void a_drop_elsewhere_only_grows_the_epoch(void)
+TEST("a drop elsewhere only grows the epoch")
 {
     trp_map_outputs *o = with_shuffle(1);
     add(o, 0, A, 1, 10);
@@ -62,7 +63,7 @@ static void a_drop_elsewhere_only_grows_the_epoch(void)
     trp_map_outputs_free(o);
 }
 
-static void files_of_a_host_outlive_its_executors(void)
+TEST("files of a host outlive its executors")
 {
     trp_map_outputs *o = with_shuffle(1);
     add(o, 0, (struct trp_output_place){TRP_NONE, 3}, 1, 10);
@@ -73,7 +74,7 @@ static void files_of_a_host_outlive_its_executors(void)
     trp_map_outputs_free(o);
 }
 
-static void a_moved_output_is_there_again(void)
+TEST("a moved output is there again")
 {
     trp_map_outputs *o = with_shuffle(1);
     struct trp_output_place at;
@@ -88,7 +89,7 @@ static void a_moved_output_is_there_again(void)
     trp_map_outputs_free(o);
 }
 
-static void sizes_are_kept_within_a_tenth(void)
+TEST("sizes are kept within a tenth")
 {
     trp_map_outputs *o = with_shuffle(1);
     for (uint64_t size = 1; size < 1000000000; size = size * 3 + 1) {
@@ -102,7 +103,7 @@ static void sizes_are_kept_within_a_tenth(void)
     trp_map_outputs_free(o);
 }
 
-static void many_reducers_have_an_average(void)
+TEST("many reducers have an average")
 {
     enum { N = TRP_MAP_OUTPUTS_EXACT + 1 };
     static uint64_t sizes[N];
@@ -116,7 +117,7 @@ static void many_reducers_have_an_average(void)
     trp_map_outputs_free(o);
 }
 
-static void a_reducer_prefers_large_places(void)
+TEST("a reducer prefers large places")
 {
     trp_map_outputs *o = with_shuffle(4);
     struct trp_output_place at[4];
@@ -134,20 +135,4 @@ static void a_reducer_prefers_large_places(void)
     add(o, 0, A, 1, 100);
     g_assert_cmpuint(trp_map_outputs_prefer(o, 0, 0, 0.2, at, 4), ==, 0);
     trp_map_outputs_free(o);
-}
-
-#define ADD(f) g_test_add_func("/map_outputs/" #f, f)
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    ADD(a_shuffle_is_registered_once);
-    ADD(outputs_go_with_their_executor_or_host);
-    ADD(a_drop_elsewhere_only_grows_the_epoch);
-    ADD(files_of_a_host_outlive_its_executors);
-    ADD(a_moved_output_is_there_again);
-    ADD(sizes_are_kept_within_a_tenth);
-    ADD(many_reducers_have_an_average);
-    ADD(a_reducer_prefers_large_places);
-    return g_test_run();
 }

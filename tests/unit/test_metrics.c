@@ -8,6 +8,7 @@
 #include "driver/metrics_file.h"
 #include "driver/metrics_http.h"
 #include "events/metrics.h"
+#include "unit.h"
 
 static char *text_of(const struct trp_metrics *m)
 {
@@ -28,7 +29,7 @@ static void has_line(const char *text, const char *line)
     g_free(whole);
 }
 
-static void counts_are_told_with_their_labels(void)
+TEST("counts are told with their labels")
 {
     const struct trp_status_stage stages[] = {
         {.name = "a",
@@ -83,7 +84,7 @@ static void counts_are_told_with_their_labels(void)
     g_free(text);
 }
 
-static void names_cannot_end_a_label(void)
+TEST("names cannot end a label")
 {
     const struct trp_status_stage stage = {
         .name = "a\"b\\c\nd\xff", .state = "ready", .why = ""};
@@ -96,7 +97,7 @@ static void names_cannot_end_a_label(void)
     g_free(text);
 }
 
-static void of_many_stages_those_that_go_on_are_told(void)
+TEST("of many stages those that go on are told")
 {
     enum { N = 1000 };
     struct trp_status_stage *stages = g_new0(struct trp_status_stage, N);
@@ -120,7 +121,7 @@ static void of_many_stages_those_that_go_on_are_told(void)
     g_free(stages);
 }
 
-static void only_addresses_of_this_host_are_served(void)
+TEST("only addresses of this host are served")
 {
     static const char *const bad[] = {"",
                                       "9100",
@@ -159,7 +160,7 @@ static int judge(const char *request, const char *token)
     return trp_metrics_http_judge(request, strlen(request), token);
 }
 
-static void who_is_answered(void)
+TEST("who is answered")
 {
 #define OWN "Authorization: Bearer abc\r\n"
     g_assert_cmpint(judge("GET /metrics HTTP/1.1\r\n" OWN "\r\n", "abc"), ==, 200);
@@ -193,7 +194,7 @@ static void who_is_answered(void)
 }
 
 /* Any bytes, of which many are nearly a request. */
-static void no_bytes_are_taken_for_more_than_they_are(void)
+TEST("no bytes are taken for more than they are")
 {
     static const char *const parts[] = {
         "GET ",    "/metrics", " HTTP/1.1", "\r\n", "\r\n\r\n", "Authorization:",
@@ -221,7 +222,7 @@ static void no_bytes_are_taken_for_more_than_they_are(void)
     }
 }
 
-static void a_file_is_whole_and_its_folder_may_be_named(void)
+TEST("a file is whole and its folder may be named")
 {
     trp_error err;
     char *folder = g_dir_make_tmp(NULL, NULL), *read = NULL;
@@ -261,18 +262,4 @@ static void a_file_is_whole_and_its_folder_may_be_named(void)
     trp_metrics_file_close(f);
     g_free(nowhere);
     g_free(folder);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define TEST(f) g_test_add_func("/metrics/" #f, f)
-    TEST(counts_are_told_with_their_labels);
-    TEST(names_cannot_end_a_label);
-    TEST(of_many_stages_those_that_go_on_are_told);
-    TEST(only_addresses_of_this_host_are_served);
-    TEST(who_is_answered);
-    TEST(no_bytes_are_taken_for_more_than_they_are);
-    TEST(a_file_is_whole_and_its_folder_may_be_named);
-    return g_test_run();
 }

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "cluster/local/machine.h"
+#include "unit.h"
 
-static void test_a_module_is_found_and_stays(void)
+TEST("a module is found and stays")
 {
     const void *once = NULL, *again = NULL;
     trp_error err;
@@ -14,7 +15,7 @@ static void test_a_module_is_found_and_stays(void)
     g_assert_true(once && once == again);
 }
 
-static void test_its_functions_work(void)
+TEST("its functions work")
 {
     struct trp_machine m;
     trp_error err;
@@ -23,7 +24,7 @@ static void test_its_functions_work(void)
     trp_machine_free(&m);
 }
 
-static void test_one_that_is_not_there_is_named(void)
+TEST("one that is not there is named")
 {
     const void *table = NULL;
     char path[16] = "";
@@ -35,7 +36,7 @@ static void test_one_that_is_not_there_is_named(void)
     g_assert_false(trp_module_find("hwloc", path, sizeof path));
 }
 
-static void test_what_is_no_module_of_ours_is_refused(void)
+TEST("what is no module of ours is refused")
 {
     const void *table = NULL;
     trp_error err;
@@ -45,16 +46,4 @@ static void test_what_is_no_module_of_ours_is_refused(void)
     g_assert_cmpint(trp_module_load("libm.so.6", false, &table, &err), ==, TRP_ENEVER);
     g_assert_cmpstr(err.text, ==, "libm.so.6 is of another build of Troupe");
     g_assert_null(table);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/a module is found and stays", test_a_module_is_found_and_stays);
-    g_test_add_func("/its functions work", test_its_functions_work);
-    g_test_add_func("/one that is not there is named",
-                    test_one_that_is_not_there_is_named);
-    g_test_add_func("/what is no module of ours is refused",
-                    test_what_is_no_module_of_ours_is_refused);
-    return g_test_run();
 }

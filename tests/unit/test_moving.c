@@ -14,6 +14,7 @@
 #include "os/held.h"
 #include "os/private_folder.h"
 #include "shuffle_data.h"
+#include "unit.h"
 #include "wire/message.h"
 
 #define MS INT64_C(1000000)
@@ -21,7 +22,7 @@
 
 /* ---- whether --------------------------------------------------------------------- */
 
-static void what_is_made_faster_than_copied_is_left(void)
+TEST("what is made faster than copied is left")
 {
     const uint64_t gib = UINT64_C(1) << 30;
     g_assert_true(trp_moving_pays(gib, 60 * SECOND, 100 << 20));
@@ -36,7 +37,7 @@ static void what_is_made_faster_than_copied_is_left(void)
     g_assert_false(trp_moving_pays(UINT64_MAX, INT64_MAX / 4, 1));
 }
 
-static void the_rate_follows_what_is_measured(void)
+TEST("the rate follows what is measured")
 {
     uint64_t rate = trp_moving_rate(0, 200 << 20, 2 * SECOND);
     g_assert_cmpuint(rate, ==, 100 << 20);
@@ -49,7 +50,7 @@ static void the_rate_follows_what_is_measured(void)
 
 /* ---- words ----------------------------------------------------------------------- */
 
-static void outputs_are_words(void)
+TEST("outputs are words")
 {
     const struct trp_move_output m = {1, 2, UINT64_C(9000000000000000000)};
     struct trp_move_output got;
@@ -64,7 +65,7 @@ static void outputs_are_words(void)
         g_assert_false(trp_move_read_word(wrong[i], &got));
 }
 
-static void lines_say_what_was_moved(void)
+TEST("lines say what was moved")
 {
     struct trp_moved_output m;
     const char *text = NULL;
@@ -126,7 +127,7 @@ static int copy(const char *from, const char *to, uint32_t map,
     return rc;
 }
 
-static void an_output_is_copied_whole_or_not_at_all(void)
+TEST("an output is copied whole or not at all")
 {
     char *from = shuffle_folder_make(), *to = shuffle_folder_make();
     g_autofree char *old = path_of(from, 0), *new = path_of(to, 0);
@@ -164,7 +165,7 @@ static void an_output_is_copied_whole_or_not_at_all(void)
 }
 
 /* As far as a test can tell: the file cannot be made. */
-static void what_cannot_be_written_is_told(void)
+TEST("what cannot be written is told")
 {
     char *from = shuffle_folder_make(), *to = shuffle_folder_make();
     uint64_t bytes;
@@ -197,7 +198,7 @@ static void await_news(sem_t *news)
 }
 
 /* Of those that are told to be moved, what is there comes to the run's folder. */
-static void a_mover_tells_what_it_has_moved(void)
+TEST("a mover tells what it has moved")
 {
     char *from = shuffle_folder_make(), *run = shuffle_folder_make();
     g_autofree char *state = g_build_filename(run, "state", NULL);
@@ -255,7 +256,7 @@ static void a_mover_tells_what_it_has_moved(void)
 
 /* ---- a host's folder ------------------------------------------------------------- */
 
-static void the_folder_of_a_run_is_found_by_its_owner(void)
+TEST("the folder of a run is found by its owner")
 {
     char *parent = shuffle_folder_make();
     const uint8_t key[TRP_RUN_FILES_KEY] = {1, 2, 3, 4, 5, 6};
@@ -321,7 +322,7 @@ static void *learn_late(void *arg)
 
 /* Another host's executor serves, out of the run's folder, what its own has not. While
  * it is being moved readers wait, and lose no try by that. */
-static void what_was_moved_is_served_by_others(void)
+TEST("what was moved is served by others")
 {
     static const char *const moving[] = {""};
     char *own = shuffle_folder_make(), *run = shuffle_folder_make();
@@ -365,21 +366,4 @@ static void what_was_moved_is_served_by_others(void)
     shuffle_folder_remove(own);
     shuffle_folder_remove(run);
     shuffle_folder_remove(mine);
-}
-
-#define ADD(f) g_test_add_func("/moving/" #f, f)
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    ADD(what_is_made_faster_than_copied_is_left);
-    ADD(the_rate_follows_what_is_measured);
-    ADD(outputs_are_words);
-    ADD(lines_say_what_was_moved);
-    ADD(an_output_is_copied_whole_or_not_at_all);
-    ADD(what_cannot_be_written_is_told);
-    ADD(a_mover_tells_what_it_has_moved);
-    ADD(the_folder_of_a_run_is_found_by_its_owner);
-    ADD(what_was_moved_is_served_by_others);
-    return g_test_run();
 }

@@ -7,6 +7,7 @@
 #include "cluster/slurm/helper/inventory_lines.h"
 #include "cluster/slurm/helper/job_answer.h"
 #include "cluster/slurm/helper/mpi_types.h"
+#include "unit.h"
 
 static void expect_types(const char *said, const char *types)
 {
@@ -15,7 +16,7 @@ static void expect_types(const char *said, const char *types)
     g_assert_cmpstr(got, ==, types);
 }
 
-static void test_list(void)
+TEST("the list of srun is read")
 {
     char few[10];
     expect_types("MPI plugin types are...\n\tcray_shasta\n\tnone\n\tpmi2\n\tpmix\n"
@@ -28,7 +29,7 @@ static void test_list(void)
     g_assert_cmpstr(few, ==, "none pmix");
 }
 
-static void test_has(void)
+TEST("a type is in it or not")
 {
     g_assert_true(trp_slurm_mpi_has("none pmi2 pmix", "none"));
     g_assert_true(trp_slurm_mpi_has("none pmi2 pmix", "pmix"));
@@ -54,7 +55,7 @@ static void expect(const char *text, const char *types, enum trp_linked_mpi link
     trp_site_free(site);
 }
 
-static void test_listed(void)
+TEST("what serves a program's MPI is taken of the list")
 {
     static const char site[] = "site: 1\n", all[] = "none pmi2 pmix",
                       few[] = "none pmi2";
@@ -68,7 +69,7 @@ static void test_listed(void)
     expect(site, "none cray_shasta", TRP_LINKED_NONE, "none", NULL);
 }
 
-static void test_unserved(void)
+TEST("an MPI that none serves is told")
 {
     static const char site[] = "site: 1\n";
     expect(
@@ -82,7 +83,7 @@ static void test_unserved(void)
 }
 
 /* The site knows better, and without a list there is what most have. */
-static void test_said(void)
+TEST("the site file has the last word")
 {
     static const char site[] = "site: 1\nmpi: cray_shasta\n";
     expect(site, "none pmi2", TRP_LINKED_OPENMPI, "cray_shasta", NULL);
@@ -93,7 +94,7 @@ static void test_said(void)
 }
 
 /* What was asked before the run is what the run goes by. */
-static void test_answered(void)
+TEST("a run goes by what was asked before it")
 {
     struct trp_slurm_inventory i;
     uint64_t rpcs;
@@ -107,17 +108,4 @@ static void test_answered(void)
         ==, 0);
     g_assert_cmpstr(i.mpi_types, ==, "none pmi2");
     trp_slurm_inventory_free(&i);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/mpi-types/the list of srun is read", test_list);
-    g_test_add_func("/mpi-types/a type is in it or not", test_has);
-    g_test_add_func("/mpi-types/what serves a program's MPI is taken of the list",
-                    test_listed);
-    g_test_add_func("/mpi-types/an MPI that none serves is told", test_unserved);
-    g_test_add_func("/mpi-types/the site file has the last word", test_said);
-    g_test_add_func("/mpi-types/a run goes by what was asked before it", test_answered);
-    return g_test_run();
 }

@@ -6,6 +6,7 @@
 
 #include "conf/options.h"
 #include "core/base/amount.h"
+#include "unit.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -38,7 +39,7 @@ static void refused(const char *key, const char *value, const char *text)
     trp_options_free(o);
 }
 
-static void test_table(void)
+TEST("the table is sorted, unambiguous, and takes its defaults")
 {
     const struct trp_option *t = trp_option_table;
     trp_options *o = fresh();
@@ -62,7 +63,7 @@ static void test_table(void)
     trp_options_free(o);
 }
 
-static void test_defaults(void)
+TEST("defaults are those of the contract")
 {
     trp_options *o = fresh();
     g_assert_cmpint(trp_options_time_ns(o, "locality.wait.node"), ==, 3 * SECOND);
@@ -92,7 +93,7 @@ static void test_defaults(void)
     trp_options_free(o);
 }
 
-static void test_origins(void)
+TEST("a weaker origin never wins")
 {
     trp_options *o = fresh();
     set(o, "task.cpus", "3", TRP_ORIGIN_PIPELINE);
@@ -108,7 +109,7 @@ static void test_origins(void)
     trp_options_free(o);
 }
 
-static void test_refused(void)
+TEST("each wrong value is told")
 {
     refused("locality.wiat", "1",
             "--set: unknown option \"locality.wiat\"; did you mean \"locality.wait\"?");
@@ -172,7 +173,7 @@ static void test_refused(void)
             "a whole number");
 }
 
-static void test_refused_changes_nothing(void)
+TEST("a refused value changes nothing")
 {
     trp_options *o = fresh();
     set(o, "task.cpus", "3", TRP_ORIGIN_SITE);
@@ -194,7 +195,7 @@ static int environment(trp_options *o, const char *variable, trp_error *err)
     return code;
 }
 
-static void test_environment(void)
+TEST("variables map back to keys")
 {
     static const char *const good[][2] = {
         {"alloc_max_executors=7",                   "alloc.max_executors"            },
@@ -251,7 +252,7 @@ static void check_fails(const char *a, const char *va, const char *b, const char
     trp_options_free(o);
 }
 
-static void test_checks(void)
+TEST("bounds against each other are checked")
 {
     check_fails("executor.heartbeatInterval", "20s", "network.timeout", "15s",
                 "f.yaml:3:4: executor.heartbeatInterval 20s is above network.timeout "
@@ -283,7 +284,7 @@ static void test_checks(void)
         "the size too");
 }
 
-static void test_too_many_resources(void)
+TEST("resources are bounded")
 {
     trp_options *o = fresh();
     trp_error err;
@@ -320,7 +321,7 @@ static int visit(void *context, const struct trp_option_view *v)
     return 0;
 }
 
-static void test_each(void)
+TEST("all are visited in order")
 {
     struct walk w = {0};
     trp_options *o = fresh();
@@ -338,7 +339,7 @@ static void test_each(void)
     trp_options_free(o);
 }
 
-static void test_core(void)
+TEST("core gets its values")
 {
     struct trp_profile_defaults d, plain;
     struct trp_engine_config c;
@@ -383,7 +384,7 @@ static void test_core(void)
 }
 
 /* Nothing set: Spark's defaults, and ours. */
-static void test_engine_defaults(void)
+TEST("nothing set is Spark's defaults and ours")
 {
     struct trp_engine_config c, plain;
     trp_options *o = fresh();
@@ -451,7 +452,7 @@ static char *other_value(const struct trp_option *t)
 }
 
 /* Each option is the engine's, a profile's, or one of those listed here. */
-static void test_each_has_an_effect(void)
+TEST("each has an effect, or is somebody else's")
 {
     static const char *const elsewhere[] = {
         "admission.munge",
@@ -515,7 +516,7 @@ static void test_each_has_an_effect(void)
     }
 }
 
-static void test_engine_allocation(void)
+TEST("the engine gets the limits of its executors")
 {
     struct trp_engine_config c;
     trp_options *o = fresh();
@@ -549,7 +550,7 @@ static void test_engine_allocation(void)
     trp_options_free(o);
 }
 
-static void test_engine_exclusion(void)
+TEST("the old name of exclusion holds below its own")
 {
     static const struct {
         const char *enabled, *timeout, *legacy; /* NULL: not set */
@@ -590,7 +591,7 @@ static void test_engine_exclusion(void)
     trp_options_free(o);
 }
 
-static void test_times(void)
+TEST("times are exact")
 {
     static const struct {
         const char *text;
@@ -622,31 +623,4 @@ static void test_times(void)
         g_test_message("'%s'", wrong[i]);
         g_assert_cmpint(trp_time_parse(wrong[i], 1, &ns, NULL), ==, TRP_EINVAL);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/options/the table is sorted, unambiguous, and takes its defaults",
-                    test_table);
-    g_test_add_func("/options/defaults are those of the contract", test_defaults);
-    g_test_add_func("/options/a weaker origin never wins", test_origins);
-    g_test_add_func("/options/each wrong value is told", test_refused);
-    g_test_add_func("/options/a refused value changes nothing",
-                    test_refused_changes_nothing);
-    g_test_add_func("/options/variables map back to keys", test_environment);
-    g_test_add_func("/options/bounds against each other are checked", test_checks);
-    g_test_add_func("/options/resources are bounded", test_too_many_resources);
-    g_test_add_func("/options/all are visited in order", test_each);
-    g_test_add_func("/options/core gets its values", test_core);
-    g_test_add_func("/options/nothing set is Spark's defaults and ours",
-                    test_engine_defaults);
-    g_test_add_func("/options/each has an effect, or is somebody else's",
-                    test_each_has_an_effect);
-    g_test_add_func("/options/the engine gets the limits of its executors",
-                    test_engine_allocation);
-    g_test_add_func("/options/the old name of exclusion holds below its own",
-                    test_engine_exclusion);
-    g_test_add_func("/options/times are exact", test_times);
-    return g_test_run();
 }

@@ -5,6 +5,7 @@
 
 #include "conf/options.h"
 #include "core/alloc/outlook.h"
+#include "unit.h"
 #include "world/world.h"
 
 static const struct trp_resource_profile a = {.name = "a"}, b = {.name = "b"};
@@ -31,7 +32,7 @@ static struct trp_outlook_stage stage(const struct trp_resource_profile *p,
     };
 }
 
-static void test_chain(void)
+TEST("of a chain the most of each kind counts")
 {
     const struct trp_parent_spec after[] = {{.stage = 0}, {.stage = 1}, {.stage = 2}};
     struct trp_outlook_stage v[] = {stage(&a, 3, NULL, 0), stage(&b, 1, &after[0], 1),
@@ -46,7 +47,7 @@ static void test_chain(void)
     trp_outlook_free(&o);
 }
 
-static void test_branches(void)
+TEST("branches run beside each other")
 {
     /* 0 before 1 and 2, 3 after 1, 4 after all; 5 for itself. */
     const struct trp_parent_spec after0 = {.stage = 0}, after1 = {.stage = 1},
@@ -64,7 +65,7 @@ static void test_branches(void)
     trp_outlook_free(&o);
 }
 
-static void test_each(void)
+TEST("with each a stage runs beside its parent")
 {
     const struct trp_parent_spec each = {.stage = 1, .each = true},
                                  after = {.stage = 0};
@@ -77,7 +78,7 @@ static void test_each(void)
     trp_outlook_free(&o);
 }
 
-static void test_bounds(void)
+TEST("many stages, counts without end, none")
 {
     struct trp_outlook_stage *v =
         g_new0(struct trp_outlook_stage, TRP_OUTLOOK_STAGES + 1);
@@ -113,7 +114,7 @@ static void expect(const struct world *w, const char *want)
     trp_outlook_free(&o);
 }
 
-static void test_of_a_job(void)
+TEST("a job's stages, as they end")
 {
     const struct trp_parent_spec after[] = {{.stage = 0}, {.stage = 1}, {.stage = 2}};
     struct trp_engine_config c;
@@ -159,7 +160,7 @@ static void test_of_a_job(void)
     world_free(&w);
 }
 
-static void test_of_tasks_that_are_left(void)
+TEST("tasks that are left, within the limits")
 {
     struct trp_engine_config c;
     struct world w;
@@ -176,17 +177,4 @@ static void test_of_tasks_that_are_left(void)
     expect(&w, "2");
     world_run_out(&w, SECOND);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/outlook/of a chain the most of each kind counts", test_chain);
-    g_test_add_func("/outlook/branches run beside each other", test_branches);
-    g_test_add_func("/outlook/with each a stage runs beside its parent", test_each);
-    g_test_add_func("/outlook/many stages, counts without end, none", test_bounds);
-    g_test_add_func("/outlook/a job's stages, as they end", test_of_a_job);
-    g_test_add_func("/outlook/tasks that are left, within the limits",
-                    test_of_tasks_that_are_left);
-    return g_test_run();
 }

@@ -1,5 +1,6 @@
 /* Which failure a program ends with: the first that was not made good. */
 #include "fake_driver.h"
+#include "unit.h"
 
 TRP_FUNCTION(fails_until);
 int fails_until(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
@@ -19,7 +20,7 @@ static int build(trp_context *ctx, gboolean fine)
     return trp_profile_build(p);
 }
 
-static void profiles(void)
+TEST("a profile's error is made good by a later build under its name")
 {
     trp_context *ctx = fake_init();
     g_assert_cmpint(build(ctx, FALSE), ==, TRP_EINVAL);
@@ -38,7 +39,7 @@ static void profiles(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 2);
 }
 
-static void actions(void)
+TEST("an action's error is made good by a success on its dataset")
 {
     trp_context *ctx = fake_init();
     uint64_t n;
@@ -51,7 +52,7 @@ static void actions(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void first_of_several(void)
+TEST("the first error that is left is the exit status")
 {
     trp_context *ctx = fake_init();
     uint64_t n;
@@ -75,21 +76,10 @@ static void first_of_several(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 2);
 }
 
-static void ends_from_outside(void)
+TEST("what ends the run from outside is stronger")
 {
     trp_context *ctx = fake_init();
     g_assert_cmpint(build(ctx, FALSE), ==, TRP_EINVAL);
     fake.stopped = TRP_ETIME;
     g_assert_cmpint(trp_finalize(ctx), ==, 75);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(name, fn) g_test_add_func("/owed/" name, fn)
-    ADD("a profile's error is made good by a later build under its name", profiles);
-    ADD("an action's error is made good by a success on its dataset", actions);
-    ADD("the first error that is left is the exit status", first_of_several);
-    ADD("what ends the run from outside is stronger", ends_from_outside);
-    return g_test_run();
 }

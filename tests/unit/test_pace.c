@@ -3,8 +3,9 @@
 
 #include "events/bar.h"
 #include "events/pace.h"
+#include "unit.h"
 
-static void nothing_is_told_before_a_task_has_ended(void)
+TEST("nothing is told before a task has ended")
 {
     trp_pace *p = trp_pace_new();
     g_assert_cmpfloat(trp_pace_rate(p, 1, 5000, 1000, 0), <, 0);
@@ -16,7 +17,7 @@ static void nothing_is_told_before_a_task_has_ended(void)
     trp_pace_free(p);
 }
 
-static void who_has_just_come_is_told_the_mean(void)
+TEST("who has just come is told the mean")
 {
     trp_pace *p = trp_pace_new();
     double rate = trp_pace_rate(p, 1, 101000, 1000, 50);
@@ -26,7 +27,7 @@ static void who_has_just_come_is_told_the_mean(void)
     trp_pace_free(p);
 }
 
-static void then_the_last_minute_counts(void)
+TEST("then the last minute counts")
 {
     trp_pace *p = trp_pace_new();
     int64_t now = 1000000;
@@ -38,7 +39,7 @@ static void then_the_last_minute_counts(void)
     trp_pace_free(p);
 }
 
-static void long_tasks_that_end_in_bursts_are_told_by_the_mean(void)
+TEST("long tasks that end in bursts are told by the mean")
 {
     trp_pace *p = trp_pace_new();
     double rate = 0;
@@ -49,7 +50,7 @@ static void long_tasks_that_end_in_bursts_are_told_by_the_mean(void)
     trp_pace_free(p);
 }
 
-static void one_that_stands_still_is_told(void)
+TEST("one that stands still is told")
 {
     trp_pace *p = trp_pace_new();
     double rate = 0;
@@ -61,7 +62,7 @@ static void one_that_stands_still_is_told(void)
     trp_pace_free(p);
 }
 
-static void a_count_that_falls_begins_anew(void)
+TEST("a count that falls begins anew")
 {
     trp_pace *p = trp_pace_new();
     double rate = 0;
@@ -76,7 +77,7 @@ static void a_count_that_falls_begins_anew(void)
     trp_pace_free(p);
 }
 
-static void bars_fill_by_eighths_or_by_columns(void)
+TEST("bars fill by eighths or by columns")
 {
     char buf[TRP_BAR_SIZE(4)];
     g_assert_cmpint(trp_bar(false, 1, 2, 4, buf), ==, 4);
@@ -90,18 +91,4 @@ static void bars_fill_by_eighths_or_by_columns(void)
     g_assert_cmpint(trp_bar(true, 1, 1, 4, buf), ==, 12);
     g_assert_cmpint(trp_bar(true, 1, 1, 0, buf), ==, 0);
     g_assert_cmpstr(buf, ==, "");
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define TEST(f) g_test_add_func("/pace/" #f, f)
-    TEST(nothing_is_told_before_a_task_has_ended);
-    TEST(who_has_just_come_is_told_the_mean);
-    TEST(then_the_last_minute_counts);
-    TEST(long_tasks_that_end_in_bursts_are_told_by_the_mean);
-    TEST(one_that_stands_still_is_told);
-    TEST(a_count_that_falls_begins_anew);
-    TEST(bars_fill_by_eighths_or_by_columns);
-    return g_test_run();
 }

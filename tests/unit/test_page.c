@@ -15,6 +15,7 @@
 #include "events/page/page_rows.h"
 #include "events/page/series.h"
 #include "events/page/waits.h"
+#include "unit.h"
 
 #define T0 INT64_C(1800000000000)
 
@@ -208,7 +209,7 @@ static void small_run(struct world *w)
     read_page(w);
 }
 
-static void waits_count_for_what_was_to_be_seen(void)
+TEST("waits count for what was to be seen")
 {
     struct world *w = new_world();
     small_run(w);
@@ -242,7 +243,7 @@ static int64_t waited(const struct world *w, uint32_t stage_id, enum trp_page_wa
 }
 
 /* Of two tasks each: the second is the one that waits. */
-static void what_the_scheduler_gave_as_reason_counts(void)
+TEST("what the scheduler gave as reason counts")
 {
     struct world *w = new_world();
     begin(w, 0, 2);
@@ -276,7 +277,7 @@ static void what_the_scheduler_gave_as_reason_counts(void)
     free_world(w);
 }
 
-static void a_gang_waits_until_it_has_its_room(void)
+TEST("a gang waits until it has its room")
 {
     struct world *w = new_world();
     begin(w, 0, 2);
@@ -304,7 +305,7 @@ static double area(const json_t *line)
     return sum;
 }
 
-static void series_add_up_to_what_was_held_and_used(void)
+TEST("series add up to what was held and used")
 {
     struct world *w = new_world();
     small_run(w);
@@ -330,7 +331,7 @@ static void series_add_up_to_what_was_held_and_used(void)
 }
 
 /* What never came was asked for all the same, until it was dropped. */
-static void what_never_came_was_asked_for(void)
+TEST("what never came was asked for")
 {
     struct world *w = new_world();
     begin(w, 0, 2);
@@ -364,7 +365,7 @@ static void slurm_job(struct world *w, const char *what, uint32_t id,
         what, id, members, T0 + at);
 }
 
-static void jobs_are_drawn_from_their_own_beginning_to_their_own_end(void)
+TEST("jobs are drawn from their own beginning to their own end")
 {
     struct world *w = new_world();
     char members[120];
@@ -418,7 +419,7 @@ static void jobs_are_drawn_from_their_own_beginning_to_their_own_end(void)
 }
 
 /* An executor that has not come waits in the queue as long as a job of its profile does. */
-static void who_never_came_has_waited_in_the_queue(void)
+TEST("who never came has waited in the queue")
 {
     struct world *w = new_world();
     char members[120];
@@ -487,7 +488,7 @@ static void count(const struct world *w, uint32_t *ret_one_by_one, double *ret_m
     *ret_ms = ms;
 }
 
-static void a_hundred_thousand_tasks_are_less_than_five_megabytes(void)
+TEST("a hundred thousand tasks are less than five megabytes")
 {
     struct world *w = new_world();
     int64_t ran;
@@ -507,7 +508,7 @@ static void a_hundred_thousand_tasks_are_less_than_five_megabytes(void)
     free_world(w);
 }
 
-static void few_tasks_are_there_one_by_one(void)
+TEST("few tasks are there one by one")
 {
     struct world *w = new_world();
     int64_t ran;
@@ -521,7 +522,7 @@ static void few_tasks_are_there_one_by_one(void)
     free_world(w);
 }
 
-static void too_many_executors_are_one_row_a_host(void)
+TEST("too many executors are one row a host")
 {
     struct world *w = new_world();
     int64_t ran;
@@ -540,7 +541,7 @@ static void too_many_executors_are_one_row_a_host(void)
 
 /* ---- what is not as it should be ---- */
 
-static void failures_in_the_same_words_are_one(void)
+TEST("failures in the same words are one")
 {
     struct world *w = new_world();
     char reason[60];
@@ -567,7 +568,7 @@ static void failures_in_the_same_words_are_one(void)
 }
 
 /* It died on Friday, and went on three days later. */
-static void what_lies_between_starts_is_cut_short(void)
+TEST("what lies between starts is cut short")
 {
     const int64_t days = INT64_C(3) * 24 * 3600 * 1000;
     struct world *w = new_world();
@@ -602,7 +603,7 @@ static uint32_t times(const char *text, size_t size, const char *what)
     return n;
 }
 
-static void nothing_of_a_run_becomes_html(void)
+TEST("nothing of a run becomes html")
 {
     static const char evil[] =
         "{\"name\":\"</script><script>alert(1)</script><!--\xe2\x80"
@@ -643,7 +644,7 @@ static void nothing_of_a_run_becomes_html(void)
 }
 
 /* Lines of the right kind with nothing right in them are refused, or do no harm. */
-static void any_log_is_read_or_refused(void)
+TEST("any log is read or refused")
 {
     static const char *const lines[] = {
         "{\"Event\":\"SparkListenerTaskEnd\"}",
@@ -686,25 +687,4 @@ static void any_log_is_read_or_refused(void)
         trp_buf_free(&b);
         free_world(w);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define TEST(name) g_test_add_func("/page/" #name, name)
-    TEST(waits_count_for_what_was_to_be_seen);
-    TEST(what_the_scheduler_gave_as_reason_counts);
-    TEST(a_gang_waits_until_it_has_its_room);
-    TEST(series_add_up_to_what_was_held_and_used);
-    TEST(what_never_came_was_asked_for);
-    TEST(jobs_are_drawn_from_their_own_beginning_to_their_own_end);
-    TEST(who_never_came_has_waited_in_the_queue);
-    TEST(few_tasks_are_there_one_by_one);
-    TEST(a_hundred_thousand_tasks_are_less_than_five_megabytes);
-    TEST(too_many_executors_are_one_row_a_host);
-    TEST(failures_in_the_same_words_are_one);
-    TEST(what_lies_between_starts_is_cut_short);
-    TEST(nothing_of_a_run_becomes_html);
-    TEST(any_log_is_read_or_refused);
-    return g_test_run();
 }

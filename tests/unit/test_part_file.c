@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "data/part_file.h"
+#include "unit.h"
 
 enum { CHUNKS = 3, SIZE = 1000 };
 
@@ -69,7 +70,7 @@ static void folder_remove(char *folder, bool has_part)
     g_free(folder);
 }
 
-static void it_comes_back_as_it_was_written(void)
+TEST("it comes back as it was written")
 {
     char *folder = folder_make();
     trp_error err = {0};
@@ -78,7 +79,7 @@ static void it_comes_back_as_it_was_written(void)
     folder_remove(folder, true);
 }
 
-static void half_of_it_is_nothing(void)
+TEST("half of it is nothing")
 {
     char *folder = folder_make();
     trp_error err = {0};
@@ -88,7 +89,7 @@ static void half_of_it_is_nothing(void)
     folder_remove(folder, false);
 }
 
-static void a_later_one_takes_the_place_of_an_earlier_one(void)
+TEST("a later one takes the place of an earlier one")
 {
     char *folder = folder_make();
     trp_error err = {0};
@@ -99,7 +100,7 @@ static void a_later_one_takes_the_place_of_an_earlier_one(void)
 }
 
 /* An attempt that was stopped before it could give its part its name, and goes on. */
-static void whose_name_was_taken_gives_it_to_nothing(void)
+TEST("whose name was taken gives it to nothing")
 {
     char *folder = folder_make();
     trp_part_writer *stopped, *allowed, *other;
@@ -119,7 +120,7 @@ static void whose_name_was_taken_gives_it_to_nothing(void)
     folder_remove(folder, false);
 }
 
-static void every_changed_byte_and_every_cut_is_found(void)
+TEST("every changed byte and every cut is found")
 {
     char *folder = folder_make();
     g_autofree char *path = part_path(folder);
@@ -147,7 +148,7 @@ static void every_changed_byte_and_every_cut_is_found(void)
     folder_remove(folder, true);
 }
 
-static void another_partition_under_its_name_is_found(void)
+TEST("another partition under its name is found")
 {
     char *folder = folder_make();
     g_autofree char *path = part_path(folder);
@@ -159,7 +160,7 @@ static void another_partition_under_its_name_is_found(void)
     folder_remove(folder, true);
 }
 
-static void a_full_disk_is_told_and_leaves_nothing(void)
+TEST("a full disk is told and leaves nothing")
 {
     char *folder = folder_make();
     struct rlimit before, small;
@@ -182,7 +183,7 @@ static void a_full_disk_is_told_and_leaves_nothing(void)
     folder_remove(folder, false);
 }
 
-static void a_folder_that_is_not_there_is_told(void)
+TEST("a folder that is not there is told")
 {
     trp_part_writer *w;
     trp_error err = {0};
@@ -196,7 +197,7 @@ static void a_folder_that_is_not_there_is_told(void)
 }
 
 /* Others may write in the folder that the program gave. */
-static void a_link_in_its_way_is_not_followed(void)
+TEST("a link in its way is not followed")
 {
     char *folder = folder_make(), *precious = folder_make();
     g_autofree char *hidden = g_build_filename(folder, ".part-00007.1.tmp", NULL);
@@ -212,20 +213,4 @@ static void a_link_in_its_way_is_not_followed(void)
     g_assert_cmpint(unlink(hidden), ==, 0);
     folder_remove(folder, false);
     folder_remove(precious, true);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define TEST(name) g_test_add_func("/part_file/" #name, name)
-    TEST(it_comes_back_as_it_was_written);
-    TEST(half_of_it_is_nothing);
-    TEST(a_later_one_takes_the_place_of_an_earlier_one);
-    TEST(whose_name_was_taken_gives_it_to_nothing);
-    TEST(every_changed_byte_and_every_cut_is_found);
-    TEST(another_partition_under_its_name_is_found);
-    TEST(a_full_disk_is_told_and_leaves_nothing);
-    TEST(a_folder_that_is_not_there_is_told);
-    TEST(a_link_in_its_way_is_not_followed);
-    return g_test_run();
 }

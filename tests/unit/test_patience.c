@@ -3,6 +3,7 @@
 #include <glib.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 #define MS INT64_C(1000000)
@@ -55,7 +56,7 @@ static void wave(struct world *w, int64_t took)
         world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, took);
 }
 
-static void what_has_no_room_inside_is_asked_for_at_once(void)
+TEST("what has no room inside is asked for at once")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 6);
@@ -74,7 +75,7 @@ static void what_has_no_room_inside_is_asked_for_at_once(void)
     world_free(&w);
 }
 
-static void tasks_of_unknown_length_are_long_when_one_has_run_for_a_second(void)
+TEST("tasks of unknown length are long when one has run for a second")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct world w;
@@ -88,7 +89,7 @@ static void tasks_of_unknown_length_are_long_when_one_has_run_for_a_second(void)
     world_free(&w);
 }
 
-static void what_soon_is_over_is_not_worth_it(void)
+TEST("what soon is over is not worth it")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct world w;
@@ -101,7 +102,7 @@ static void what_soon_is_over_is_not_worth_it(void)
 }
 
 /* The second is the backlog timeout; starts take half a second. */
-static void so_many_as_have_work_for_as_long_as_they_cost(void)
+TEST("so many as have work for as long as they cost")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct world w;
@@ -120,7 +121,7 @@ static void so_many_as_have_work_for_as_long_as_they_cost(void)
     world_free(&w);
 }
 
-static void the_wait_in_the_queue_counts(void)
+TEST("the wait in the queue counts")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct world w;
@@ -136,7 +137,7 @@ static void the_wait_in_the_queue_counts(void)
 }
 
 /* Tasks as long as what is left: another executor would end none earlier. */
-static void the_last_wave_waits(void)
+TEST("the last wave waits")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct world w;
@@ -150,7 +151,7 @@ static void the_last_wave_waits(void)
     world_free(&w);
 }
 
-static void what_was_lost_is_replaced_at_once(void)
+TEST("what was lost is replaced at once")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 2);
@@ -168,7 +169,7 @@ static void what_was_lost_is_replaced_at_once(void)
 }
 
 /* Another place has to be tried before a stage is given up. */
-static void a_start_that_failed_is_tried_elsewhere_at_once(void)
+TEST("a start that failed is tried elsewhere at once")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 1);
@@ -187,7 +188,7 @@ static void a_start_that_failed_is_tried_elsewhere_at_once(void)
     world_free(&w);
 }
 
-static void minima_and_gangs_of_executors_do_not_wait(void)
+TEST("minima and gangs of executors do not wait")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 40);
@@ -206,7 +207,7 @@ static void minima_and_gangs_of_executors_do_not_wait(void)
 }
 
 /* Others have the room inside: who has none looks when executors should have come. */
-static void who_gets_nothing_does_not_wait_for_ever(void)
+TEST("who gets nothing does not wait for ever")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 40);
@@ -220,7 +221,7 @@ static void who_gets_nothing_does_not_wait_for_ever(void)
     world_free(&w);
 }
 
-static void stages_of_a_profile_are_looked_at_together(void)
+TEST("stages of a profile are looked at together")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s[2] = {world_stage("a", 10), world_stage("b", 10)};
@@ -244,7 +245,7 @@ static void stages_of_a_profile_are_looked_at_together(void)
 }
 
 /* A stage with some room is not looked ahead to when a job can be had at once. */
-static void nothing_is_asked_for_ahead_where_there_is_no_queue(void)
+TEST("nothing is asked for ahead where there is no queue")
 {
     static const struct trp_parent_spec after = {.stage = 0};
     struct trp_engine_config c = world_config(UINT32_MAX);
@@ -267,23 +268,4 @@ static void nothing_is_asked_for_ahead_where_there_is_no_queue(void)
         g_assert_cmpuint(w.may_add, ==, queue ? 6 : 0);
         world_free(&w);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(name) g_test_add_func("/patience/" #name, name)
-    ADD(what_has_no_room_inside_is_asked_for_at_once);
-    ADD(tasks_of_unknown_length_are_long_when_one_has_run_for_a_second);
-    ADD(what_soon_is_over_is_not_worth_it);
-    ADD(so_many_as_have_work_for_as_long_as_they_cost);
-    ADD(the_wait_in_the_queue_counts);
-    ADD(the_last_wave_waits);
-    ADD(what_was_lost_is_replaced_at_once);
-    ADD(a_start_that_failed_is_tried_elsewhere_at_once);
-    ADD(minima_and_gangs_of_executors_do_not_wait);
-    ADD(who_gets_nothing_does_not_wait_for_ever);
-    ADD(stages_of_a_profile_are_looked_at_together);
-    ADD(nothing_is_asked_for_ahead_where_there_is_no_queue);
-    return g_test_run();
 }

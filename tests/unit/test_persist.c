@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "fake_driver.h"
+#include "unit.h"
 
 static uint32_t calls; /* of `counted`, which runs in this process */
 
@@ -62,7 +63,7 @@ static void assert_count(trp_dataset *d, uint64_t want)
     g_assert_cmpuint(n, ==, want);
 }
 
-static void what_is_kept_is_computed_once(void)
+TEST("what is kept is computed once")
 {
     for (unsigned level = TRP_MEMORY_ONLY; level <= TRP_MEMORY_AND_DISK; level++) {
         trp_context *ctx = fake_init();
@@ -84,7 +85,7 @@ static void what_is_kept_is_computed_once(void)
     }
 }
 
-static void jobs_share_it(void)
+TEST("jobs share it")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 4), counted, NULL, 0);
@@ -104,7 +105,7 @@ static void jobs_share_it(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void behind_a_shuffle_and_above_another_kept_one(void)
+TEST("behind a shuffle and above another kept one")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 4), counted, NULL, 0);
@@ -124,7 +125,7 @@ static void behind_a_shuffle_and_above_another_kept_one(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void of_a_failed_attempt_nothing_is_kept(void)
+TEST("of a failed attempt nothing is kept")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 2), fails_once, NULL, 0);
@@ -140,7 +141,7 @@ static void of_a_failed_attempt_nothing_is_kept(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void what_has_no_room_is_computed_again(void)
+TEST("what has no room is computed again")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, 1000, 10), counted, NULL, 0);
@@ -154,7 +155,7 @@ static void what_has_no_room_is_computed_again(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void unpersisted_it_is_computed_for_each_action(void)
+TEST("unpersisted it is computed for each action")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, 100, 4), counted, NULL, 0);
@@ -182,7 +183,7 @@ static void unpersisted_it_is_computed_for_each_action(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void what_a_barrier_stage_computes_is_not_kept(void)
+TEST("what a barrier stage computes is not kept")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_barrier(trp_range(ctx, 0, 100, 4));
@@ -201,7 +202,7 @@ static void what_a_barrier_stage_computes_is_not_kept(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void preferred_hosts_stay_where_they_were_named(void)
+TEST("preferred hosts stay where they were named")
 {
     const char *const below[] = {"a", "b"}, *const above[] = {"c", "d"};
     trp_context *ctx = fake_init();
@@ -225,7 +226,7 @@ static const char *reads_of(trp_dataset *d, uint64_t want)
 }
 
 /* Tasks are told to go where what they read is kept, however it is put together. */
-static void kept_ones_are_found_beside_each_other_and_in_runs(void)
+TEST("kept ones are found beside each other and in runs")
 {
     trp_context *ctx = fake_init();
     trp_dataset *a = trp_transform(trp_range(ctx, 0, 40, 4), counted, NULL, 0);
@@ -267,7 +268,7 @@ static void remove_folder(char *tmp)
     g_free(tmp);
 }
 
-static void a_checkpoint_is_written_once_and_read_from_then_on(void)
+TEST("a checkpoint is written once and read from then on")
 {
     trp_context *ctx = fake_init();
     char *tmp;
@@ -288,7 +289,7 @@ static void a_checkpoint_is_written_once_and_read_from_then_on(void)
     remove_folder(tmp);
 }
 
-static void behind_shuffles_and_checkpoints(void)
+TEST("behind shuffles and checkpoints")
 {
     trp_context *ctx = fake_init();
     char *tmp, *tmp2;
@@ -305,7 +306,7 @@ static void behind_shuffles_and_checkpoints(void)
     remove_folder(tmp2);
 }
 
-static void a_task_that_failed_leaves_no_part(void)
+TEST("a task that failed leaves no part")
 {
     trp_context *ctx = fake_init();
     char *tmp;
@@ -328,7 +329,7 @@ static void a_task_that_failed_leaves_no_part(void)
     remove_folder(tmp);
 }
 
-static void a_folder_is_for_one_checkpoint(void)
+TEST("a folder is for one checkpoint")
 {
     trp_context *ctx = fake_init();
     char *tmp;
@@ -347,7 +348,7 @@ static void a_folder_is_for_one_checkpoint(void)
     remove_folder(tmp);
 }
 
-static void wrong_calls_are_told(void)
+TEST("wrong calls are told")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, 100, 4);
@@ -361,25 +362,4 @@ static void wrong_calls_are_told(void)
         ==, TRP_EINVAL);
     trp_error_clear(ctx);
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define TEST(name) g_test_add_func("/persist/" #name, name)
-    TEST(what_is_kept_is_computed_once);
-    TEST(jobs_share_it);
-    TEST(behind_a_shuffle_and_above_another_kept_one);
-    TEST(of_a_failed_attempt_nothing_is_kept);
-    TEST(what_has_no_room_is_computed_again);
-    TEST(unpersisted_it_is_computed_for_each_action);
-    TEST(what_a_barrier_stage_computes_is_not_kept);
-    TEST(preferred_hosts_stay_where_they_were_named);
-    TEST(kept_ones_are_found_beside_each_other_and_in_runs);
-    TEST(a_checkpoint_is_written_once_and_read_from_then_on);
-    TEST(behind_shuffles_and_checkpoints);
-    TEST(a_task_that_failed_leaves_no_part);
-    TEST(a_folder_is_for_one_checkpoint);
-    TEST(wrong_calls_are_told);
-    return g_test_run();
 }

@@ -12,6 +12,7 @@
 #include "conf/site.h"
 #include "conf/yaml.h"
 #include "core/base/amount.h"
+#include "unit.h"
 
 static trp_pipeline *parse(const char *text)
 {
@@ -298,7 +299,7 @@ static const struct {
           "  - {name: b, run: x, after: [{stage: a, each: true}]}\n",               "4:39", "stage a has 2 tasks, b has 1"                 },
 };
 
-static void test_bad_files(void)
+TEST("each wrong file is told at its place")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
         check_refused(bad[i].text, strlen(bad[i].text), bad[i].place, bad[i].words);
@@ -333,7 +334,7 @@ static const char example[] =
     "    run: ./train --device $TROUPE_RESOURCE_gpu\n"
     "    retries: {max_failures: 4, memory_factor: 1.5}   # more memory\n";
 
-static void test_example(void)
+TEST("the example of the contract means what it says")
 {
     trp_pipeline *p = parse(example);
     g_assert_cmpstr(p->file, ==, "f.yaml");
@@ -390,7 +391,7 @@ static void test_example(void)
     trp_pipeline_free(p);
 }
 
-static void test_every_stage_key(void)
+TEST("every key of a stage is kept")
 {
     trp_pipeline *p = parse(
         "troupe: 1\n"
@@ -472,7 +473,7 @@ static void test_every_stage_key(void)
     trp_pipeline_free(p);
 }
 
-static void test_scalars_as_written(void)
+TEST("scalars reach a task as written")
 {
     static const char *const wanted[] = {
         "007",   "2.50", "yes",        "null",     "~",  "0x1f",   "1e3",
@@ -492,7 +493,7 @@ static void test_scalars_as_written(void)
     trp_pipeline_free(p);
 }
 
-static void test_block_items(void)
+TEST("block scalars and CRLF are read")
 {
     trp_pipeline *p =
         parse(HEAD "stages:\r\n- name: a\r\n  run: x\r\n  foreach:\r\n"
@@ -506,7 +507,7 @@ static void test_block_items(void)
     trp_pipeline_free(p);
 }
 
-static void test_large_files(void)
+TEST("large files cost no more than their size")
 {
     GString *g = g_string_new(HEAD "stages:\n- {name: s0, run: x}\n");
     for (int i = 1; i < 10000; i++)
@@ -581,7 +582,7 @@ static void check_load(const char *file, const char *words)
     g_free(begin);
 }
 
-static void test_loading(void)
+TEST("files that cannot be read are told")
 {
     char *dir = g_dir_make_tmp("troupe-test-XXXXXX", NULL);
     char *file = g_build_filename(dir, "my.etl.yaml", NULL);
@@ -602,7 +603,7 @@ static void test_loading(void)
     g_free(dir);
 }
 
-static void test_file_names(void)
+TEST("a long file name leaves room for the error")
 {
     trp_pipeline *p;
     trp_error err;
@@ -650,7 +651,7 @@ static void check_profiles_refused(const char *text, const char *site_text,
     trp_pipeline_free(p);
 }
 
-static void test_profiles(void)
+TEST("profiles come from options, file and site")
 {
     static const char site_text[] = "site: 1\nprofiles: {small: {executor: {cores: "
                                     "2}}, b: {executor: {cores: 9}}}\n";
@@ -706,7 +707,7 @@ static void test_profiles(void)
 }
 
 /* Read all the same: `troupe plan` shows them. */
-static void test_impossible_profiles(void)
+TEST("impossible profiles are refused with their place, but read")
 {
     static const char *const texts[][2] = {
         {"a: {executor: {cores: 0}}",                           "task cpus 1 above executor cores 0"},
@@ -733,7 +734,7 @@ static void test_impossible_profiles(void)
     }
 }
 
-static void test_example_profiles(void)
+TEST("the profiles of the example are possible")
 {
     trp_pipeline *p = parse(example);
     trp_options *o = options_of(p);
@@ -765,7 +766,7 @@ static trp_pipeline *read_with(const char *text, const struct trp_pair *params,
     return p;
 }
 
-static void test_params(void)
+TEST("a param that is not in the file is refused")
 {
     static char b[] = "b", c[] = "c", x_y[] = "x y";
     static const struct trp_pair given[] = {
@@ -785,7 +786,7 @@ static void test_params(void)
 
 /* Params stand for numbers, words and parts of words; what was given is above what is
  * written, also where other params are made of it. */
-static void test_values(void)
+TEST("params stand wherever a value can")
 {
     static const char text[] =
         "troupe: 1\n"
@@ -839,7 +840,7 @@ static void test_values(void)
 }
 
 /* Aliases are copies, with params of their own place; `<<` brings what is not there. */
-static void test_aliases(void)
+TEST("aliases are copies and << brings keys")
 {
     static const char text[] =
         "troupe: 1\n"
@@ -865,7 +866,7 @@ static void test_aliases(void)
 }
 
 /* What a stage leaves out is absent for those after it. */
-static void test_when(void)
+TEST("when leaves a stage out")
 {
     static const char text[] =
         "troupe: 1\n"
@@ -923,7 +924,7 @@ static trp_pipeline *read_including(const char *text, const char *const (*files)
     return p;
 }
 
-static void test_include(void)
+TEST("other files are included")
 {
     static const char *const files[][2] = {
         {"dir/a.yaml",     "troupe: 1\ninclude: [sub/b.yaml]\nparams: {x: 1}\n"
@@ -980,7 +981,7 @@ static void test_include(void)
                   "cannot be read here");
 }
 
-static void test_names(void)
+TEST("variables that no run sets are warned of")
 {
     trp_pipeline *p = parse(
         "troupe: 1\nparams: {buckets: 1}\nstages:\n"
@@ -1005,7 +1006,7 @@ static void test_names(void)
     trp_pipeline_free(p);
 }
 
-static void test_braces(void)
+TEST("names in braces are warned of where the shell has them")
 {
     static const struct {
         const char *text, *wanted; /* NULL: no warning */
@@ -1038,38 +1039,4 @@ static void test_braces(void)
                             "  - {name: b, prelude: \". x\", run: \"${item}\"}\n");
     g_assert_cmpuint(p->nwarnings, ==, 0);
     trp_pipeline_free(p);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/pipeline/names in braces are warned of where the shell has them",
-                    test_braces);
-    g_test_add_func("/pipeline/the example of the contract means what it says",
-                    test_example);
-    g_test_add_func("/pipeline/every key of a stage is kept", test_every_stage_key);
-    g_test_add_func("/pipeline/scalars reach a task as written",
-                    test_scalars_as_written);
-    g_test_add_func("/pipeline/block scalars and CRLF are read", test_block_items);
-    g_test_add_func("/pipeline/each wrong file is told at its place", test_bad_files);
-    g_test_add_func("/pipeline/large files cost no more than their size",
-                    test_large_files);
-    g_test_add_func("/pipeline/files that cannot be read are told", test_loading);
-    g_test_add_func("/pipeline/a long file name leaves room for the error",
-                    test_file_names);
-    g_test_add_func("/pipeline/profiles come from options, file and site",
-                    test_profiles);
-    g_test_add_func(
-        "/pipeline/impossible profiles are refused with their place, but read",
-        test_impossible_profiles);
-    g_test_add_func("/pipeline/the profiles of the example are possible",
-                    test_example_profiles);
-    g_test_add_func("/pipeline/params stand wherever a value can", test_values);
-    g_test_add_func("/pipeline/aliases are copies and << brings keys", test_aliases);
-    g_test_add_func("/pipeline/when leaves a stage out", test_when);
-    g_test_add_func("/pipeline/other files are included", test_include);
-    g_test_add_func("/pipeline/variables that no run sets are warned of", test_names);
-    g_test_add_func("/pipeline/a param that is not in the file is refused",
-                    test_params);
-    return g_test_run();
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "executor/places.h"
+#include "unit.h"
 
 static struct trp_places places;
 
@@ -37,7 +38,7 @@ static uint64_t end(uint32_t number, const char *resources)
     return head.attempt.n;
 }
 
-static void test_queue(void)
+TEST("the head of the queue takes the place of an end")
 {
     g_assert_cmpint(launch(1, 0, false, NULL), ==, 1);
     g_assert_cmpint(launch(2, 0, true, NULL), ==, 0);
@@ -48,7 +49,7 @@ static void test_queue(void)
     trp_places_free(&places);
 }
 
-static void test_late(void)
+TEST("an attempt queued in ignorance takes the first newer place")
 {
     /* 7 was queued by a driver that had heard of end 1, not of 2 and 3. */
     char *resources = NULL;
@@ -67,7 +68,7 @@ static void test_late(void)
     trp_places_free(&places);
 }
 
-static void test_known(void)
+TEST("a place the driver has heard of is not taken")
 {
     /* Places the driver has heard of are its own to give: nobody here takes them. */
     end(1, "gpu=0\n");
@@ -78,7 +79,7 @@ static void test_known(void)
     trp_places_free(&places);
 }
 
-static void test_wrap(void)
+TEST("numbers of ends go round")
 {
     end(UINT32_MAX, NULL);
     end(0, "gpu=3\n");
@@ -89,7 +90,7 @@ static void test_wrap(void)
     trp_places_free(&places);
 }
 
-static void test_ring(void)
+TEST("a ring keeps order, also when some are taken out")
 {
     struct trp_task_ring ring = {0};
     struct trp_task_entry t;
@@ -111,19 +112,4 @@ static void test_ring(void)
     }
     g_assert_false(trp_task_ring_pop(&ring, &t));
     trp_task_ring_free(&ring);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/places/the head of the queue takes the place of an end",
-                    test_queue);
-    g_test_add_func(
-        "/places/an attempt queued in ignorance takes the first newer place",
-        test_late);
-    g_test_add_func("/places/a place the driver has heard of is not taken", test_known);
-    g_test_add_func("/places/numbers of ends go round", test_wrap);
-    g_test_add_func("/places/a ring keeps order, also when some are taken out",
-                    test_ring);
-    return g_test_run();
 }

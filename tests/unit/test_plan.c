@@ -3,6 +3,7 @@
 
 #include "driver/plan_print.h"
 #include "driver_files.h"
+#include "unit.h"
 
 /* Prints the plan for a machine of two cores; *ret_text is to be freed. */
 static int plan_text(const char *yaml, bool json, char **ret_text, trp_error *err)
@@ -64,7 +65,7 @@ static const char good[] =
     "x}\n"
     "  - {name: c, after: [a, b], mpi: {ranks: 2}, profile: light, run: x}\n";
 
-static void known(void)
+TEST("what is known is told, what is not is open")
 {
     json_t *j = plan_json(good, 0, "");
     at(j, "name", "\"weather\"");
@@ -90,7 +91,7 @@ static void known(void)
     json_decref(j);
 }
 
-static void as_text(void)
+TEST("as text, in columns")
 {
     trp_error err;
     char *text;
@@ -102,7 +103,7 @@ static void as_text(void)
     free(text);
 }
 
-static void never(void)
+TEST("a used profile without room is told, an unused one not")
 {
     json_t *j = plan_json("troupe: 1\nprofiles:\n"
                           "  big: {executor: {cores: 64}, task: {cpus: 1}}\n"
@@ -124,7 +125,7 @@ static void never(void)
     json_decref(j);
 }
 
-static void gang(void)
+TEST("a gang without room is told")
 {
     json_t *j = plan_json("troupe: 1\nstages:\n"
                           "  - name: a\n    run: x\n    mpi: {ranks: 3}\n",
@@ -133,7 +134,7 @@ static void gang(void)
     json_decref(j);
 }
 
-static void impossible(void)
+TEST("an impossible profile goes first, the plan is whole")
 {
     json_t *j = plan_json("troupe: 1\nprofiles:\n"
                           "  big: {executor: {cores: 64}, task: {cpus: 1}}\n"
@@ -150,7 +151,7 @@ static void impossible(void)
     json_decref(j);
 }
 
-static void dry_run(void)
+TEST("a dry run shows commands as a shell would take them")
 {
     trp_pipeline *p = pipeline_of("troupe: 1\nstages:\n"
                                   "  - {name: b, after: [a], foreach: {files: \"*\"}, "
@@ -172,19 +173,4 @@ static void dry_run(void)
     free(text);
     trp_options_free(o);
     trp_pipeline_free(p);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/plan/what is known is told, what is not is open", known);
-    g_test_add_func("/plan/as text, in columns", as_text);
-    g_test_add_func("/plan/a used profile without room is told, an unused one not",
-                    never);
-    g_test_add_func("/plan/a gang without room is told", gang);
-    g_test_add_func("/plan/an impossible profile goes first, the plan is whole",
-                    impossible);
-    g_test_add_func("/plan/a dry run shows commands as a shell would take them",
-                    dry_run);
-    return g_test_run();
 }

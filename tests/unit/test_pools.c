@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/sched/pools.h"
+#include "unit.h"
 
 struct set {
     struct trp_pool_child place;
@@ -54,7 +55,7 @@ static void end(trp_pools *p, struct set *sets, int n)
     trp_pools_free(p);
 }
 
-static void test_fifo(void)
+TEST("FIFO is by job, stage and arrival, whatever the pool")
 {
     trp_pools *p = make(TRP_POOL_FIFO, NULL, 0);
     struct set s[] = {
@@ -82,7 +83,7 @@ static void test_fifo(void)
     end(p, s, 5);
 }
 
-static void test_large_ids(void)
+TEST("the largest ids keep their order")
 {
     trp_pools *p = make(TRP_POOL_FIFO, NULL, 0);
     struct set s[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
@@ -93,7 +94,7 @@ static void test_large_ids(void)
     end(p, s, 3);
 }
 
-static void test_minimum_shares(void)
+TEST("minimum shares come first")
 {
     struct trp_pool_spec specs[] = {
         {"1", "fifo", "1", "2", NULL},
@@ -118,7 +119,7 @@ static void test_minimum_shares(void)
     end(p, s, 3);
 }
 
-static void test_weights(void)
+TEST("weights share what is above")
 {
     struct trp_pool_spec specs[] = {
         {"b", "FIFO", "3", NULL, NULL},
@@ -137,7 +138,7 @@ static void test_weights(void)
     end(p, s, 2);
 }
 
-static void test_names(void)
+TEST("names break ties as strings")
 {
     trp_pools *p = make(TRP_POOL_FAIR, NULL, 0);
     struct set s[] = {{.name = "2.0"},
@@ -157,7 +158,7 @@ static void test_names(void)
     end(p, s, 5);
 }
 
-static void test_default_of_a_file(void)
+TEST("a file makes the default pool FIFO")
 {
     static const struct trp_pool_spec none;
     trp_pools *p = make(TRP_POOL_FAIR, &none, 0);
@@ -184,7 +185,7 @@ static void test_default_of_a_file(void)
     end(p, t, 2);
 }
 
-static void test_tree(void)
+TEST("pools in pools count for their parents")
 {
     struct trp_pool_spec specs[] = {
         {"etl.big",   "FIFO", "1",  NULL, "etl"   },
@@ -216,7 +217,7 @@ static void test_tree(void)
     end(p, s, 4);
 }
 
-static void test_pools_in_fifo(void)
+TEST("pools stand before sets in a FIFO pool")
 {
     struct trp_pool_spec specs[] = {
         {"top", "FIFO", NULL, NULL, NULL },
@@ -232,7 +233,7 @@ static void test_pools_in_fifo(void)
     end(p, s, 3);
 }
 
-static void test_odd_input(void)
+TEST("odd values are the defaults")
 {
     struct trp_pool_spec specs[] = {
         {"good",   "\t FaIr ", " 3 ", " 2\n",                NULL},
@@ -284,7 +285,7 @@ static void refused(const struct trp_pool_spec *specs, uint32_t n, int code,
     trp_pools_free(p);
 }
 
-static void test_refused(void)
+TEST("impossible trees are refused")
 {
     refused((struct trp_pool_spec[]){{.name = " "}}, 1, TRP_EINVAL, "no name");
     refused((struct trp_pool_spec[]){{.name = NULL}}, 1, TRP_EINVAL, "no name");
@@ -313,7 +314,7 @@ static void test_refused(void)
     refused(deep, TRP_POOLS_DEPTH + 1, TRP_ELIMIT, "64 levels");
 }
 
-static void test_unknown_pools(void)
+TEST("unknown pools are made and go")
 {
     struct trp_pool_spec known = {.name = "known"};
     trp_pools *p = make(TRP_POOL_FAIR, &known, 1);
@@ -334,7 +335,7 @@ static void test_unknown_pools(void)
     end(p, s, 3);
 }
 
-static void test_changes_during_a_walk(void)
+TEST("a walk survives changes")
 {
     struct trp_pool_spec specs[] = {{.name = "b"}, {.name = "c"}, {.name = "d"}};
     trp_pools *p = make(TRP_POOL_FAIR, specs, 3);
@@ -539,30 +540,8 @@ static void random_stream(uint32_t seed)
     g_rand_free(rand);
 }
 
-static void test_random(void)
+TEST("random streams agree with an oracle")
 {
     for (uint32_t seed = 1; seed <= 100; seed++)
         random_stream(seed);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/pools/FIFO is by job, stage and arrival, whatever the pool",
-                    test_fifo);
-    g_test_add_func("/pools/the largest ids keep their order", test_large_ids);
-    g_test_add_func("/pools/minimum shares come first", test_minimum_shares);
-    g_test_add_func("/pools/weights share what is above", test_weights);
-    g_test_add_func("/pools/names break ties as strings", test_names);
-    g_test_add_func("/pools/a file makes the default pool FIFO",
-                    test_default_of_a_file);
-    g_test_add_func("/pools/pools in pools count for their parents", test_tree);
-    g_test_add_func("/pools/pools stand before sets in a FIFO pool",
-                    test_pools_in_fifo);
-    g_test_add_func("/pools/odd values are the defaults", test_odd_input);
-    g_test_add_func("/pools/impossible trees are refused", test_refused);
-    g_test_add_func("/pools/unknown pools are made and go", test_unknown_pools);
-    g_test_add_func("/pools/a walk survives changes", test_changes_during_a_walk);
-    g_test_add_func("/pools/random streams agree with an oracle", test_random);
-    return g_test_run();
 }

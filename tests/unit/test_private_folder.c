@@ -16,6 +16,7 @@
 #include "os/held.h"
 #include "os/private_folder.h"
 #include "os/tree.h"
+#include "unit.h"
 
 static char job[] = "/tmp/private-XXXXXX";
 
@@ -46,7 +47,7 @@ static bool accepts(const char *path)
     return folder != NULL;
 }
 
-static void test_job_folder(void)
+TEST("job's folder")
 {
     g_assert_null(trp_job_folder());
     g_assert_false(is_in_job());
@@ -71,7 +72,7 @@ static void test_job_folder(void)
 }
 
 /* Open MPI's sockets have to fit behind it. */
-static void test_long_path(void)
+TEST("a path that is too long")
 {
     char *below = g_strdup_printf("%s/%032d", job, 0);
     g_assert_cmpint(g_mkdir(below, 0700), ==, 0);
@@ -116,7 +117,7 @@ static void end(pid_t pid)
 }
 
 /* Killed ones leave theirs, also one that was made just now; those of others stay. */
-static void test_tidy(void)
+TEST("tidied after who was killed")
 {
     enum { WAIT_MS = 100 };
     char killed[TRP_PRIVATE_FOLDER], mine[TRP_PRIVATE_FOLDER], plain[64];
@@ -148,7 +149,7 @@ static char *make_below(const char *folder, const char *prefix, const char *rest
 
 /* Groups are folders: any will do. A run in another control group finds them by the link
  * that was left; the folder stays for as long as one of them does. */
-static void test_groups(void)
+TEST("groups in another control group go with it")
 {
     char path[TRP_PRIVATE_FOLDER];
     const char *const nobody[] = {""};
@@ -178,7 +179,7 @@ static void test_groups(void)
 }
 
 /* A link that says anything else keeps nothing. */
-static void test_strange_link(void)
+TEST("a link to groups may say anything")
 {
     enum { LONG = 2000 };
     g_autofree char *long_text = g_strnfill(LONG, '/');
@@ -229,7 +230,7 @@ static void remove_run(char *run, int lock)
 }
 
 /* While it is used, and after that while its run goes on, none but the run removes it. */
-static void test_run_files(void)
+TEST("a run's files stay as long as it")
 {
     int lock;
     char *run = make_run(&lock), path[TRP_RUN_FILES];
@@ -261,7 +262,7 @@ static void test_run_files(void)
 
 /* What a run left, whose processes were all killed, another run does not find: its key is
  * another one. */
-static void test_other_run(void)
+TEST("another run has other files")
 {
     static const uint8_t other[TRP_RUN_FILES_KEY] = {1, 2, 3, 250, 251, 253};
     int lock;
@@ -283,7 +284,7 @@ static void test_other_run(void)
 }
 
 /* The last one at the run's end removes it. */
-static void test_last(void)
+TEST("a run's last process removes them")
 {
     int lock;
     char *run = make_run(&lock), path[TRP_RUN_FILES];
@@ -308,7 +309,7 @@ static void test_last(void)
 
 /* One of a process of a run: others leave it alone while it is used, and then while its run
  * goes on; the run itself removes it. */
-static void test_in(void)
+TEST("one in a folder that hosts may share")
 {
     int lock;
     char *run = make_run(&lock), path[2][TRP_RUN_FILES];
@@ -364,7 +365,7 @@ static void kill_remover(const char *path, const char *name)
 }
 
 /* What is left of it can still be told from what others made, and goes later. */
-static void test_killed_remover(void)
+TEST("removed after whoever removed it was killed")
 {
     enum { FILES = 60, ROUNDS = 10 };
     g_setenv("TROUPE_SCRATCH", job, TRUE);
@@ -400,25 +401,11 @@ static void test_killed_remover(void)
 
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
     g_unsetenv("TROUPE_SCRATCH");
     g_unsetenv("TMPDIR");
     if (!mkdtemp(job))
         return 1;
-    g_test_add_func("/private folder/job's folder", test_job_folder);
-    g_test_add_func("/private folder/a path that is too long", test_long_path);
-    g_test_add_func("/private folder/tidied after who was killed", test_tidy);
-    g_test_add_func("/private folder/removed after whoever removed it was killed",
-                    test_killed_remover);
-    g_test_add_func("/private folder/groups in another control group go with it",
-                    test_groups);
-    g_test_add_func("/private folder/a link to groups may say anything",
-                    test_strange_link);
-    g_test_add_func("/private folder/a run's files stay as long as it", test_run_files);
-    g_test_add_func("/private folder/a run's last process removes them", test_last);
-    g_test_add_func("/private folder/one in a folder that hosts may share", test_in);
-    g_test_add_func("/private folder/another run has other files", test_other_run);
-    int r = g_test_run();
+    int r = unit_run(argc, argv);
     g_assert_cmpint(rmdir(job), ==, 0);
     return r;
 }

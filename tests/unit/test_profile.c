@@ -2,6 +2,7 @@
  * One profile: single requests, memory, comparison, the line for a person.
  */
 #include "profile_maker.h"
+#include "unit.h"
 
 static void assert_task(const char *resource, const char *amount, int wanted,
                         const char *text)
@@ -24,7 +25,7 @@ static void assert_task(const char *resource, const char *amount, int wanted,
 }
 
 /* profile-amounts-of-one-request.yaml */
-static void test_task_requests(void)
+TEST("a task takes a part of one or whole units")
 {
     assert_task("gpu", "0.1", 0, NULL);
     assert_task("gpu", "0.33", 0, NULL);
@@ -55,7 +56,7 @@ static void assert_name(const char *name, int wanted)
         g_error("'%s': wanted %d, got %d and %d", name, wanted, task, executor);
 }
 
-static void test_names(void)
+TEST("resource names are checked")
 {
     char longest[TRP_RESOURCE_NAME_MAX], longer[TRP_RESOURCE_NAME_MAX + 1];
 
@@ -76,7 +77,7 @@ static void test_names(void)
     assert_name("gpü", TRP_EINVAL);
 }
 
-static void test_sides(void)
+TEST("each side has its own built-ins and limits")
 {
     struct trp_profile_builder b;
     trp_error err;
@@ -102,7 +103,7 @@ static void test_sides(void)
     g_assert_cmpuint(b.ncustom, ==, 0);
 }
 
-static void test_last_request_wins(void)
+TEST("the last request for a name wins")
 {
     struct trp_profile_builder b;
 
@@ -119,7 +120,7 @@ static void test_last_request_wins(void)
     g_assert_cmpint(b.custom[0].task, ==, TRP_ONE / 4);
 }
 
-static void test_too_many_resources(void)
+TEST("custom resources are ordered and limited")
 {
     struct trp_profile_builder b;
     trp_error err;
@@ -142,7 +143,7 @@ static void test_too_many_resources(void)
     }
 }
 
-static void test_long_profile_name(void)
+TEST("a long name is cut")
 {
     struct trp_profile_builder b;
     char name[200];
@@ -153,7 +154,7 @@ static void test_long_profile_name(void)
     g_assert_cmpuint(strlen(b.name), ==, TRP_PROFILE_NAME_MAX);
 }
 
-static void test_memory(void)
+TEST("memory is counted in MiB")
 {
     static const struct {
         const char *text;
@@ -215,7 +216,7 @@ static void test_memory(void)
     }
 }
 
-static void test_memory_format(void)
+TEST("memory reads well")
 {
     char buf[32];
 
@@ -237,7 +238,7 @@ static const struct trp_resource_profile *made(trp_profiles *m, const char *text
 }
 
 /* profile-equality.yaml, and what Spark says of task-only profiles. */
-static void test_equality(void)
+TEST("profiles are equal by kind and requests")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     const struct trp_resource_profile *a = made(m, "cores 1, gpu 2 | gpu 1");
@@ -263,7 +264,7 @@ static void test_equality(void)
     trp_profiles_free(m);
 }
 
-static void test_same_executor(void)
+TEST("executors are the same by what they have")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     const struct trp_resource_profile *a = made(m, "cores 1, gpu 2 | gpu 1");
@@ -281,7 +282,7 @@ static void test_same_executor(void)
     trp_profiles_free(m);
 }
 
-static void test_covers(void)
+TEST("a larger executor covers a smaller wish")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     const struct trp_resource_profile *have =
@@ -302,7 +303,7 @@ static void test_covers(void)
 }
 
 /* What a task may use for what it shuffles and keeps. */
-static void test_task_memory(void)
+TEST("a task has its share of offHeap, or of what is memory")
 {
     const uint64_t mib = 1 << 20;
     struct trp_resource_profile p = {.memory_mib = 1000, .slots = 4};
@@ -312,27 +313,4 @@ static void test_task_memory(void)
     g_assert_cmpuint(trp_profile_task_memory(&p, 0.25), ==, 25 * mib);
     p.slots = 0; /* not known yet */
     g_assert_cmpuint(trp_profile_task_memory(&p, 0.25), ==, 100 * mib);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/profile/a task takes a part of one or whole units",
-                    test_task_requests);
-    g_test_add_func("/profile/resource names are checked", test_names);
-    g_test_add_func("/profile/each side has its own built-ins and limits", test_sides);
-    g_test_add_func("/profile/the last request for a name wins",
-                    test_last_request_wins);
-    g_test_add_func("/profile/custom resources are ordered and limited",
-                    test_too_many_resources);
-    g_test_add_func("/profile/a long name is cut", test_long_profile_name);
-    g_test_add_func("/profile/memory is counted in MiB", test_memory);
-    g_test_add_func("/profile/memory reads well", test_memory_format);
-    g_test_add_func("/profile/profiles are equal by kind and requests", test_equality);
-    g_test_add_func("/profile/executors are the same by what they have",
-                    test_same_executor);
-    g_test_add_func("/profile/a larger executor covers a smaller wish", test_covers);
-    g_test_add_func("/profile/a task has its share of offHeap, or of what is memory",
-                    test_task_memory);
-    return g_test_run();
 }

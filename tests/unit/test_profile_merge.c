@@ -4,6 +4,7 @@
  */
 #include "conf/options.h"
 #include "profile_maker.h"
+#include "unit.h"
 
 static trp_profiles *merging_manager(void)
 {
@@ -15,7 +16,7 @@ static trp_profiles *merging_manager(void)
 }
 
 /* profile-merge-takes-the-larger.yaml */
-static void test_merge(void)
+TEST("it takes the larger of each name")
 {
     trp_profiles *m = merging_manager();
     trp_profile_id a = make_profile(m, "a", "cores 4 | cpus 1");
@@ -50,7 +51,7 @@ static void test_merge(void)
     trp_profiles_free(m);
 }
 
-static void test_merge_custom(void)
+TEST("it unites custom resources")
 {
     trp_profiles *m = merging_manager();
     trp_profile_id a = make_profile(m, "a", "cores 4, memory 1g, gpu 2 | gpu 1/2");
@@ -81,7 +82,7 @@ static void test_merge_custom(void)
 }
 
 /* A part of 0.7 is legal in a task-only profile, but not in one with executors. */
-static void test_merge_impossible(void)
+TEST("the merged one is checked too")
 {
     struct trp_profile_defaults d;
     trp_error err;
@@ -105,7 +106,7 @@ static void test_merge_impossible(void)
 }
 
 /* profile-of-a-stage.yaml */
-static void test_of_stage(void)
+TEST("a stage has one profile")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     trp_profile_id one = make_profile(m, "rp1", "cores 4 | cpus 1");
@@ -132,15 +133,4 @@ static void test_of_stage(void)
     assert_contains(err.text, "50");
     g_assert_cmpuint(id.n, ==, 99);
     trp_profiles_free(m);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/profile merge/it takes the larger of each name", test_merge);
-    g_test_add_func("/profile merge/it unites custom resources", test_merge_custom);
-    g_test_add_func("/profile merge/the merged one is checked too",
-                    test_merge_impossible);
-    g_test_add_func("/profile merge/a stage has one profile", test_of_stage);
-    return g_test_run();
 }

@@ -4,6 +4,7 @@
  */
 #include "conf/options.h"
 #include "profile_maker.h"
+#include "unit.h"
 
 static void assert_slots(trp_profiles *m, const char *text, uint32_t slots,
                          const char *limiting)
@@ -41,7 +42,7 @@ static void assert_refused(trp_profiles *m, const char *text, int code,
     assert_refused(m, text, TRP_EINVAL, (const char *const[]){__VA_ARGS__, NULL})
 
 /* profile-default-from-nothing.yaml */
-static void test_default_from_nothing(void)
+TEST("the default needs no options")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     const struct trp_resource_profile *p = trp_profiles_get(m, (trp_profile_id){0});
@@ -70,7 +71,7 @@ static void test_default_from_nothing(void)
 }
 
 /* profile-default-from-configuration.yaml */
-static void test_default_from_options(void)
+TEST("the default comes from options")
 {
     struct trp_profile_defaults d;
 
@@ -99,7 +100,7 @@ static void test_default_from_options(void)
     trp_profiles_free(m);
 }
 
-static void test_default_section(void)
+TEST("a default section is above options")
 {
     struct trp_profile_defaults d;
     struct trp_profile_builder b;
@@ -144,7 +145,7 @@ static void assert_bad_default(const struct trp_profile_defaults *d, int code,
     g_assert_null(m);
 }
 
-static void test_impossible_default(void)
+TEST("an impossible default is refused")
 {
     struct trp_profile_defaults fine, d;
 
@@ -177,7 +178,7 @@ static void test_impossible_default(void)
 }
 
 /* profile-custom-resources.yaml, profile-memory-amounts.yaml */
-static void test_custom_and_built_in(void)
+TEST("five names are built in")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     const struct trp_resource_profile *a =
@@ -214,7 +215,7 @@ static void test_custom_and_built_in(void)
     trp_profiles_free(m);
 }
 
-static void test_inherits(void)
+TEST("built-ins are inherited, custom are not")
 {
     struct trp_profile_defaults d;
 
@@ -258,7 +259,7 @@ static void test_inherits(void)
 }
 
 /* profile-slots.yaml, and more of section 2 */
-static void test_slots(void)
+TEST("slots are what the scarcest allows")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
 
@@ -282,7 +283,7 @@ static void test_slots(void)
     trp_profiles_free(m);
 }
 
-static void test_every_part_counts(void)
+TEST("1 over k gives k slots")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     char text[64];
@@ -299,7 +300,7 @@ static void test_every_part_counts(void)
 }
 
 /* profile-impossible-profiles.yaml, profile-amounts-in-a-profile.yaml */
-static void test_impossible(void)
+TEST("impossible profiles name what and why")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
 
@@ -329,7 +330,7 @@ static void test_impossible(void)
 }
 
 /* profile-amounts-in-a-profile.yaml: the task-only half, with fixed executors */
-static void test_task_only_on_fixed_executors(void)
+TEST("task-only on fixed executors has their devices")
 {
     struct trp_profile_defaults d;
 
@@ -352,7 +353,7 @@ static void test_task_only_on_fixed_executors(void)
 }
 
 /* profile-supported-elastic.yaml, profile-supported-static.yaml */
-static void test_supported(void)
+TEST("what is supported depends on the manager")
 {
     static const struct {
         enum trp_manager_kind kind;
@@ -386,7 +387,7 @@ static void test_supported(void)
 }
 
 /* profile-may-run-elastic.yaml, and the same with fixed executors */
-static void test_may_run(void)
+TEST("tasks run on executors of their profile")
 {
     for (int elastic = 0; elastic < 2; elastic++) {
         struct trp_profile_defaults d;
@@ -414,7 +415,7 @@ static void test_may_run(void)
     }
 }
 
-static void test_ids(void)
+TEST("ids are dense and pointers stay")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     const struct trp_resource_profile *first =
@@ -430,7 +431,7 @@ static void test_ids(void)
     trp_profiles_free(m);
 }
 
-static void test_run_resources(void)
+TEST("a run has sixteen custom resources")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     char text[32];
@@ -445,7 +446,7 @@ static void test_run_resources(void)
     trp_profiles_free(m);
 }
 
-static void test_too_many_profiles(void)
+TEST("a run has a limit on profiles")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
 
@@ -464,7 +465,7 @@ static void assert_waste(trp_profiles *m, const char *text, const char *wanted)
     g_assert_cmpint(waste, ==, wanted[0] != '\0');
 }
 
-static void test_waste(void)
+TEST("waste is told")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     char buf[8] = "x";
@@ -484,7 +485,7 @@ static void test_waste(void)
     trp_profiles_free(m);
 }
 
-static void a_task_only_profile_grows_executors_that_nobody_sized(void)
+TEST("a task-only profile grows executors that nobody sized")
 {
     for (int configured = 0; configured < 2; configured++) {
         struct trp_profile_defaults d;
@@ -505,34 +506,4 @@ static void a_task_only_profile_grows_executors_that_nobody_sized(void)
         }
         trp_profiles_free(m);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/profiles/the default needs no options",
-                    test_default_from_nothing);
-    g_test_add_func("/profiles/the default comes from options",
-                    test_default_from_options);
-    g_test_add_func("/profiles/a default section is above options",
-                    test_default_section);
-    g_test_add_func("/profiles/an impossible default is refused",
-                    test_impossible_default);
-    g_test_add_func("/profiles/five names are built in", test_custom_and_built_in);
-    g_test_add_func("/profiles/built-ins are inherited, custom are not", test_inherits);
-    g_test_add_func("/profiles/slots are what the scarcest allows", test_slots);
-    g_test_add_func("/profiles/1 over k gives k slots", test_every_part_counts);
-    g_test_add_func("/profiles/impossible profiles name what and why", test_impossible);
-    g_test_add_func("/profiles/task-only on fixed executors has their devices",
-                    test_task_only_on_fixed_executors);
-    g_test_add_func("/profiles/what is supported depends on the manager",
-                    test_supported);
-    g_test_add_func("/profiles/tasks run on executors of their profile", test_may_run);
-    g_test_add_func("/profiles/ids are dense and pointers stay", test_ids);
-    g_test_add_func("/profiles/a run has sixteen custom resources", test_run_resources);
-    g_test_add_func("/profiles/a run has a limit on profiles", test_too_many_profiles);
-    g_test_add_func("/profiles/waste is told", test_waste);
-    g_test_add_func("/profiles/a task-only profile grows executors that nobody sized",
-                    a_task_only_profile_grows_executors_that_nobody_sized);
-    return g_test_run();
 }

@@ -1,5 +1,6 @@
 /* Progress, written to a pipe: what is drawn, how often, and what is left out. */
 #include "events/progress.h"
+#include "unit.h"
 
 #include <fcntl.h>
 #include <glib.h>
@@ -81,7 +82,7 @@ static uint32_t count(const char *text, char c)
     return n;
 }
 
-static void a_bar_is_drawn_in_place(void)
+TEST("a bar is drawn in place and erased at the end")
 {
     g_setenv("LC_ALL", "C", TRUE);
     struct world w = begin(TRUE);
@@ -98,7 +99,7 @@ static void a_bar_is_drawn_in_place(void)
     close(w.out);
 }
 
-static void ends_of_stages_stand_above_the_bar(void)
+TEST("ends of stages stay above the bar")
 {
     g_setenv("LC_ALL", "C", TRUE);
     struct world w = begin(TRUE);
@@ -111,7 +112,7 @@ static void ends_of_stages_stand_above_the_bar(void)
     finish(&w);
 }
 
-static void a_utf8_bar_is_as_wide(void)
+TEST("a UTF-8 bar is no wider than the terminal")
 {
     g_setenv("LC_ALL", "de_DE.UTF-8", TRUE);
     struct world w = begin(TRUE);
@@ -123,7 +124,7 @@ static void a_utf8_bar_is_as_wide(void)
     finish(&w);
 }
 
-static void never_more_than_ten_updates_a_second(void)
+TEST("there are never more than ten updates a second")
 {
     struct world w = begin(TRUE);
     for (uint32_t i = 0; i < 1000; i++)
@@ -132,7 +133,7 @@ static void never_more_than_ten_updates_a_second(void)
     finish(&w);
 }
 
-static void lines_do_not_tear_the_bar(void)
+TEST("lines do not tear the bar")
 {
     g_setenv("LC_ALL", "C", TRUE);
     struct world w = begin(TRUE);
@@ -145,7 +146,7 @@ static void lines_do_not_tear_the_bar(void)
     finish(&w);
 }
 
-static void elsewhere_lines_become_rare(void)
+TEST("elsewhere lines come after 5 s and become rare")
 {
     struct world w = begin(FALSE);
     uint32_t lines[8], n = 0;
@@ -166,7 +167,7 @@ static void elsewhere_lines_become_rare(void)
 }
 
 /* The time that a clock on the wall shows, not that of the call before. */
-static void lines_elsewhere_tell_the_time(void)
+TEST("lines elsewhere tell the time")
 {
     struct world w = begin(FALSE);
     trp_progress_end(w.p);
@@ -176,7 +177,7 @@ static void lines_elsewhere_tell_the_time(void)
     finish(&w);
 }
 
-static void what_is_waited_for_is_told(void)
+TEST("what is waited for is told")
 {
     struct world w = begin(FALSE);
     struct trp_progress_view v = view(0);
@@ -193,7 +194,7 @@ static void what_is_waited_for_is_told(void)
     finish(&w);
 }
 
-static void a_flood_of_lines_is_cut_and_told(void)
+TEST("a flood of lines is cut and told")
 {
     struct world w = begin(FALSE);
     for (uint32_t i = 0; i < 500; i++)
@@ -207,7 +208,7 @@ static void a_flood_of_lines_is_cut_and_told(void)
     finish(&w);
 }
 
-static void ends_are_never_left_out(void)
+TEST("ends of stages and runs are never left out")
 {
     struct world w = begin(FALSE);
     for (uint32_t i = 0; i < 30; i++)
@@ -226,7 +227,7 @@ static void ends_are_never_left_out(void)
     finish(&w);
 }
 
-static void ends_wait_for_a_full_pipe(void)
+TEST("ends wait for a pipe that takes nothing")
 {
     struct world w = begin(FALSE);
     char line[1000];
@@ -243,7 +244,7 @@ static void ends_wait_for_a_full_pipe(void)
     finish(&w);
 }
 
-static void tiny_stages_are_told_while_they_are_few(void)
+TEST("tiny stages are told while they are few")
 {
     struct world w = begin(FALSE);
     for (uint32_t i = 0; i < 100; i++)
@@ -259,7 +260,7 @@ static void tiny_stages_are_told_while_they_are_few(void)
 }
 
 /* A pipe that nobody reads must not hold the run up. */
-static void a_full_pipe_is_not_waited_for(void)
+TEST("a pipe that nobody reads is not waited for")
 {
     struct world w = begin(FALSE);
     char line[1000];
@@ -278,30 +279,5 @@ static void a_full_pipe_is_not_waited_for(void)
 int main(int argc, char **argv)
 {
     g_setenv("TZ", "UTC", TRUE);
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/progress/a bar is drawn in place and erased at the end",
-                    a_bar_is_drawn_in_place);
-    g_test_add_func("/progress/ends of stages stay above the bar",
-                    ends_of_stages_stand_above_the_bar);
-    g_test_add_func("/progress/a UTF-8 bar is no wider than the terminal",
-                    a_utf8_bar_is_as_wide);
-    g_test_add_func("/progress/there are never more than ten updates a second",
-                    never_more_than_ten_updates_a_second);
-    g_test_add_func("/progress/lines do not tear the bar", lines_do_not_tear_the_bar);
-    g_test_add_func("/progress/elsewhere lines come after 5 s and become rare",
-                    elsewhere_lines_become_rare);
-    g_test_add_func("/progress/lines elsewhere tell the time",
-                    lines_elsewhere_tell_the_time);
-    g_test_add_func("/progress/what is waited for is told", what_is_waited_for_is_told);
-    g_test_add_func("/progress/a flood of lines is cut and told",
-                    a_flood_of_lines_is_cut_and_told);
-    g_test_add_func("/progress/ends of stages and runs are never left out",
-                    ends_are_never_left_out);
-    g_test_add_func("/progress/ends wait for a pipe that takes nothing",
-                    ends_wait_for_a_full_pipe);
-    g_test_add_func("/progress/tiny stages are told while they are few",
-                    tiny_stages_are_told_while_they_are_few);
-    g_test_add_func("/progress/a pipe that nobody reads is not waited for",
-                    a_full_pipe_is_not_waited_for);
-    return g_test_run();
+    return unit_run(argc, argv);
 }

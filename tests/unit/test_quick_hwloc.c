@@ -1,5 +1,6 @@
 /* What has hwloc leave devices alone is there for as long as it is wanted. */
 #include "os/quick_hwloc.h"
+#include "unit.h"
 
 #include <glib.h>
 
@@ -10,7 +11,7 @@ static void clear(void)
     g_unsetenv(TRP_QUICK_HWLOC_MARK);
 }
 
-static void for_a_while(void)
+TEST("is there for a while")
 {
     bool ours[TRP_QUICK_HWLOC];
     clear();
@@ -23,7 +24,7 @@ static void for_a_while(void)
     g_assert_cmpstr(getenv("HWLOC_PLUGINS_PATH"), ==, "/mine");
 }
 
-static void forgotten(void)
+TEST("is forgotten where it was put")
 {
     clear();
     g_setenv("HWLOC_COMPONENTS", "-linuxio", TRUE); /* the user's own: no mark */
@@ -35,12 +36,4 @@ static void forgotten(void)
     g_assert_null(getenv("HWLOC_COMPONENTS"));
     g_assert_null(getenv(TRP_QUICK_HWLOC_MARK));
     g_assert_cmpstr(getenv("HWLOC_PLUGINS_PATH"), ==, "/mine");
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/quick-hwloc/is there for a while", for_a_while);
-    g_test_add_func("/quick-hwloc/is forgotten where it was put", forgotten);
-    return g_test_run();
 }

@@ -8,6 +8,7 @@
 
 #include "conf/racks.h"
 #include "conf/site.h"
+#include "unit.h"
 
 static trp_site *site(const char *file, const char *text)
 {
@@ -27,7 +28,7 @@ static void expect(const trp_racks *r, const char *host, const char *rack)
     g_assert_cmpstr(trp_racks_of(r, host, buf, sizeof buf), ==, rack);
 }
 
-static void test_pattern(void)
+TEST("a pattern's group is the rack")
 {
     trp_racks *r;
     trp_error err;
@@ -68,7 +69,7 @@ static const struct {
     {"(a)\\",             "ends in"       },
 };
 
-static void test_bad_patterns(void)
+TEST("patterns that cannot be used are refused")
 {
     trp_error err;
     char *longest = g_strnfill(TRP_RACKS_PATTERN_MAX + 1, 'a');
@@ -86,7 +87,7 @@ static void test_bad_patterns(void)
     g_free(longest);
 }
 
-static void test_file(void)
+TEST("a file's lines say which hosts a rack has")
 {
     static const char text[] = "# the machine room\n"
                                "node[1-3,07]  rack-a\n"
@@ -128,7 +129,7 @@ static const struct {
     {"n1 a\nn[2-3],n[1-2] b\n", "2:8",  "host n1 is in rack b"    },
 };
 
-static void test_bad_files(void)
+TEST("each wrong line is told at its place")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(bad_files); i++) {
         trp_racks *r = NULL;
@@ -145,7 +146,7 @@ static void test_bad_files(void)
     }
 }
 
-static void test_beside_the_site(void)
+TEST("a file is looked for beside the site file")
 {
     trp_racks *r;
     trp_error err;
@@ -177,17 +178,4 @@ static void test_beside_the_site(void)
     g_free(racks);
     g_free(file);
     g_free(dir);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/racks/a pattern's group is the rack", test_pattern);
-    g_test_add_func("/racks/patterns that cannot be used are refused",
-                    test_bad_patterns);
-    g_test_add_func("/racks/a file's lines say which hosts a rack has", test_file);
-    g_test_add_func("/racks/each wrong line is told at its place", test_bad_files);
-    g_test_add_func("/racks/a file is looked for beside the site file",
-                    test_beside_the_site);
-    return g_test_run();
 }

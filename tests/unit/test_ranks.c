@@ -8,6 +8,7 @@
 
 #include "driver/rank_devices.h"
 #include "driver/ranks.h"
+#include "unit.h"
 
 static void expect(const char *path, const char *node, const char *rack)
 {
@@ -17,14 +18,14 @@ static void expect(const char *path, const char *node, const char *rack)
     g_assert_cmpstr(buf, ==, rack);
 }
 
-static void leaf_switch(void)
+TEST("the rack is the leaf switch of the node")
 {
     expect("spine.rack2.node7", "node7", "rack2");
     expect("rack2.node7", "node7", "rack2");
     expect("s[0-1].s2.node7", "node7", "s2");
 }
 
-static void no_rack(void)
+TEST("anything else is no rack")
 {
     expect(NULL, "node7", "");
     expect("spine.rack2.node7", NULL, "");
@@ -70,7 +71,7 @@ static void says(const char *site_text, const char *const *variables, const char
 
 #define VARIABLES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void sources(void)
+TEST("Slurm, the site file and a variable say which devices there are, in this order")
 {
     static const char plain[] = "site: 1",
                       local[] = "{site: 1, local: {gpu: [a, b], key: [k]}}";
@@ -127,7 +128,7 @@ static void shares(const char *const *devices, const char *const *want,
 #define SHARED(list) "gpu\tshared\tVAR\t" list "\n"
 #define OWN(list) "key\town\tVAR\t9\ngpu\town\tVAR\t" list "\n"
 
-static void sharing(void)
+TEST("ranks of a host share its devices out without overlap")
 {
     shares((const char *const[RANKS]){"", SHARED("11,10,5,4,3,2"), SHARED("0,1"),
                                       SHARED("2,3,4,5,10,11"),
@@ -139,7 +140,7 @@ static void sharing(void)
         (const char *const[RANKS]){"", "0,1", "0,1", "0,1", "0,1"}, NULL);
 }
 
-static void too_few(void)
+TEST("too few devices are told with host and rank")
 {
     shares(
         (const char *const[RANKS]){"", SHARED("0,1,2"), SHARED("0,1"), SHARED("0,1,2"),
@@ -153,19 +154,4 @@ static void too_few(void)
         "executor.resource.gpu.amount is 2, but nothing says which gpu rank 2 on b "
         "may use; ask Slurm for it, name it under `local:` in a site file, or set "
         "executor.resource.gpu.discoveryScript");
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/ranks/the rack is the leaf switch of the node", leaf_switch);
-    g_test_add_func("/ranks/anything else is no rack", no_rack);
-    g_test_add_func(
-        "/ranks/Slurm, the site file and a variable say which devices there "
-        "are, in this order",
-        sources);
-    g_test_add_func("/ranks/ranks of a host share its devices out without overlap",
-                    sharing);
-    g_test_add_func("/ranks/too few devices are told with host and rank", too_few);
-    return g_test_run();
 }

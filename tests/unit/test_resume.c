@@ -4,6 +4,7 @@
 #include <utime.h>
 
 #include "driver_run.h"
+#include "unit.h"
 
 static const char three[] = "troupe: 1\n"
                             "params: {k: v}\n"
@@ -95,7 +96,7 @@ static char *changed(const char *yaml, const char *from, const char *to)
     return text;
 }
 
-static void all_done(void)
+TEST("what is done does not run")
 {
     struct run r = done_run();
     expect(&r, three, true, NULL, 0, "");
@@ -103,7 +104,7 @@ static void all_done(void)
     files_free(r.dir);
 }
 
-static void goes_on(void)
+TEST("a run that stopped goes on where it was")
 {
     struct run r = {.dir = files_new()};
     make_outputs(r.dir);
@@ -114,7 +115,7 @@ static void goes_on(void)
     files_free(r.dir);
 }
 
-static void changes(void)
+TEST("what changed runs again with all below it")
 {
     static const struct {
         const char *from, *to, *ran;
@@ -146,7 +147,7 @@ static void changes(void)
     }
 }
 
-static void changed_back(void)
+TEST("a command that is changed back runs again")
 {
     struct run r = done_run();
     char *yaml = changed(three, "cmd b", "cmd B");
@@ -156,7 +157,7 @@ static void changed_back(void)
     files_free(r.dir);
 }
 
-static void outputs(void)
+TEST("outputs have to be there as they were")
 {
     struct run r = done_run();
     char *y = g_build_filename(r.dir, "out", "y.a", NULL);
@@ -244,7 +245,7 @@ static void contents(void)
 }
 
 /* What is written again before its contents are known has none: its time counts. */
-static void contents_not_known(void)
+TEST("contents that are written again meanwhile are not known")
 {
     struct trp_output o = {.path = (char[]){"f"}};
     struct trp_outputs all = {.v = &o, .n = 1};
@@ -270,7 +271,7 @@ static void contents_not_known(void)
 }
 
 /* A stage above was run again by a run that ended before the stages below. */
-static void stopped_in_between(void)
+TEST("a stage above that ran again is remembered")
 {
     struct run r = done_run();
     r.force = "a";
@@ -280,7 +281,7 @@ static void stopped_in_between(void)
     files_free(r.dir);
 }
 
-static void from_until(void)
+TEST("from and until choose stages")
 {
     struct run r = {.dir = files_new(), .from = "b"};
     make_outputs(r.dir);
@@ -292,7 +293,7 @@ static void from_until(void)
     files_free(r.dir);
 }
 
-static void until_forgets_below(void)
+TEST("until forgets what is below")
 {
     struct run r = done_run();
     char *yaml = changed(three, "cmd a", "cmd A");
@@ -315,7 +316,7 @@ static void force(void)
     files_free(r.dir);
 }
 
-static void wrong_names(void)
+TEST("stages that do not exist are told")
 {
     struct run r = {.dir = files_new(), .from = "x"};
     trp_error err = {0};
@@ -331,7 +332,7 @@ static void wrong_names(void)
 }
 
 /* The number of a task counts only where the command can see it in its text. */
-static void numbers(void)
+TEST("a task is known by its item, by number where it is used")
 {
     static const char yaml[] = "troupe: 1\nstages:\n"
                                "  - {name: a, foreach: {items: [x, y]}, run: cmd}\n"
@@ -350,7 +351,7 @@ static void numbers(void)
     files_free(r.dir);
 }
 
-static void each(void)
+TEST("each asks for its own counterpart")
 {
     static const char yaml[] = "troupe: 1\nstages:\n"
                                "  - {name: a, tasks: 3, run: cmd, "
@@ -381,7 +382,7 @@ static void each(void)
 
 /* A chain over files, as over samples of a table: one that is done again costs its own
  * counterparts. */
-static void each_over_files(void)
+TEST("each over files, tables and lists")
 {
     static const char yaml[] = "troupe: 1\nstages:\n"
                                "  - {name: a, foreach: {files: \"in/*\"}, run: cmd, "
@@ -414,7 +415,7 @@ static void each_over_files(void)
 }
 
 /* An item that is gone is in what was made of all. */
-static void items_that_are_gone(void)
+TEST("what waits for all runs again when an item is gone")
 {
     static const char yaml[] = "troupe: 1\nstages:\n"
                                "  - {name: a, foreach: {lines: l}, run: cmd}\n"
@@ -446,7 +447,7 @@ static void items_that_are_gone(void)
     files_free(r.dir);
 }
 
-static void files_from_above(void)
+TEST("new files are new tasks")
 {
     static const char yaml[] = "troupe: 1\nstages:\n"
                                "  - {name: a, run: cmd}\n"
@@ -461,7 +462,7 @@ static void files_from_above(void)
     files_free(r.dir);
 }
 
-static void torn(void)
+TEST("a torn last line costs one task")
 {
     struct run r = done_run();
     char *path = g_build_filename(r.dir, "troupe-runs/r/state/done.jsonl", NULL);
@@ -474,7 +475,7 @@ static void torn(void)
     files_free(r.dir);
 }
 
-static void odd_paths(void)
+TEST("outputs may have any name")
 {
     static const char yaml[] = "troupe: 1\nstages:\n"
                                "  - {name: a, run: cmd, foreach: {lines: l}, "
@@ -499,7 +500,7 @@ static void odd_paths(void)
     files_free(r.dir);
 }
 
-static void many(void)
+TEST("a hundred thousand tasks are read quickly")
 {
     static const char yaml[] = "troupe: 1\nstages:\n"
                                "  - {name: a, run: cmd, tasks: 100000}\n";
@@ -517,33 +518,12 @@ static void many(void)
     files_free(r.dir);
 }
 
-int main(int argc, char **argv)
+TEST("contents count when they are asked for and known")
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/resume/what is done does not run", all_done);
-    g_test_add_func("/resume/a run that stopped goes on where it was", goes_on);
-    g_test_add_func("/resume/what changed runs again with all below it", changes);
-    g_test_add_func("/resume/a command that is changed back runs again", changed_back);
-    g_test_add_func("/resume/outputs have to be there as they were", outputs);
-    g_test_add_func("/resume/contents count when they are asked for and known",
-                    contents);
-    g_test_add_func("/resume/contents that are written again meanwhile are not known",
-                    contents_not_known);
-    g_test_add_func("/resume/a stage above that ran again is remembered",
-                    stopped_in_between);
-    g_test_add_func("/resume/from and until choose stages", from_until);
-    g_test_add_func("/resume/until forgets what is below", until_forgets_below);
-    g_test_add_func("/resume/force runs a stage and all below it again", force);
-    g_test_add_func("/resume/stages that do not exist are told", wrong_names);
-    g_test_add_func("/resume/a task is known by its item, by number where it is used",
-                    numbers);
-    g_test_add_func("/resume/each asks for its own counterpart", each);
-    g_test_add_func("/resume/each over files, tables and lists", each_over_files);
-    g_test_add_func("/resume/new files are new tasks", files_from_above);
-    g_test_add_func("/resume/what waits for all runs again when an item is gone",
-                    items_that_are_gone);
-    g_test_add_func("/resume/a torn last line costs one task", torn);
-    g_test_add_func("/resume/outputs may have any name", odd_paths);
-    g_test_add_func("/resume/a hundred thousand tasks are read quickly", many);
-    return g_test_run();
+    contents();
+}
+
+TEST("force runs a stage and all below it again")
+{
+    force();
 }

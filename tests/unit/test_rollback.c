@@ -2,6 +2,7 @@
 #include <glib.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 static uint32_t dataset(struct world *w, uint32_t id, bool indeterminate,
@@ -104,7 +105,7 @@ static uint32_t start(struct world *w, bool second)
     return executor;
 }
 
-static void a_result_given_in_part_is_given_again(void)
+TEST("a result given in part is given again")
 {
     struct world w;
     uint32_t executor = start(&w, false);
@@ -118,7 +119,7 @@ static void a_result_given_in_part_is_given_again(void)
     world_free(&w);
 }
 
-static void a_reader_that_runs_begins_anew_too(void)
+TEST("a reader that runs begins anew too")
 {
     struct world w;
     uint32_t executor = start(&w, true);
@@ -132,7 +133,7 @@ static void a_reader_that_runs_begins_anew_too(void)
     world_free(&w);
 }
 
-static void it_is_so_whoever_has_the_stage_run_again(void)
+TEST("it is so whoever has the stage run again")
 {
     struct world w;
     uint32_t executor = start(&w, false);
@@ -147,15 +148,4 @@ static void it_is_so_whoever_has_the_stage_run_again(void)
     g_assert_cmpuint(w.job_ends, ==, 2);
     g_assert_cmpuint(successes(&w, 1, 0), ==, 2);
     world_free(&w);
-}
-
-#define TEST(name) g_test_add_func("/rollback/" #name, name)
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    TEST(a_result_given_in_part_is_given_again);
-    TEST(a_reader_that_runs_begins_anew_too);
-    TEST(it_is_so_whoever_has_the_stage_run_again);
-    return g_test_run();
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "driver_files.h"
+#include "unit.h"
 
 /* A folder of its own, which is entered; runs_of: its folder of runs. */
 static char *new_base(void)
@@ -77,7 +78,7 @@ static mode_t mode_of(const char *dir, const char *name)
     return st.st_mode & 0777;
 }
 
-static void a_run_has_its_folders(void)
+TEST("a run has its folders, modes and the link last")
 {
     char *base = new_base();
     trp_run_folder *f = make(base, "weather", "try-1");
@@ -104,7 +105,7 @@ static void a_run_has_its_folders(void)
     free_base(base);
 }
 
-static void a_run_is_shown_so_that_it_can_be_pasted(void)
+TEST("a run is shown so that it can be pasted")
 {
     char *base = new_base();
     trp_run_folder *f = make(base, "weather", "try-1");
@@ -118,7 +119,7 @@ static void a_run_is_shown_so_that_it_can_be_pasted(void)
     free_base(base);
 }
 
-static void names_are_made_and_never_shared(void)
+TEST("names are made clean and never shared")
 {
     char *base = new_base();
     trp_run_folder *v[4];
@@ -136,7 +137,7 @@ static void names_are_made_and_never_shared(void)
     free_base(base);
 }
 
-static void bad_names_are_refused(void)
+TEST("bad names and taken names are refused")
 {
     char *base = new_base();
     char *longest = g_strnfill(65, 'a');
@@ -151,7 +152,7 @@ static void bad_names_are_refused(void)
     free_base(base);
 }
 
-static void a_reserved_folder_is_taken_once(void)
+TEST("a folder that was reserved is taken by one run")
 {
     char *base = new_base(), *name = NULL, *other = NULL, *path = NULL;
     trp_error err = {0};
@@ -180,7 +181,7 @@ static void a_reserved_folder_is_taken_once(void)
     free_base(base);
 }
 
-static void what_cannot_be_made_is_told(void)
+TEST("what cannot be made is told")
 {
     char *base = new_base();
     char *file = g_build_filename(base, "troupe-runs", NULL);
@@ -191,7 +192,7 @@ static void what_cannot_be_made_is_told(void)
     free_base(base);
 }
 
-static void nothing_stays_of_a_failed_one(void)
+TEST("nothing stays of one that failed")
 {
     char *base = new_base();
     char *last = g_build_filename(base, "troupe-runs", "last", NULL);
@@ -204,7 +205,7 @@ static void nothing_stays_of_a_failed_one(void)
     free_base(base);
 }
 
-static void a_run_is_opened_by_name_path_and_link(void)
+TEST("a run is opened by name, link and path")
 {
     char *base = new_base();
     trp_run_folder *f = make(base, "weather", "try");
@@ -233,7 +234,7 @@ static void a_run_is_opened_by_name_path_and_link(void)
     free_base(base);
 }
 
-static void a_run_that_did_not_begin_is_used_again(void)
+TEST("the folder of a run that did not begin is used again")
 {
     char *base = new_base(), *text = NULL;
     trp_run_folder *f = make(base, "weather", "r"), *g = NULL;
@@ -272,7 +273,7 @@ static void refuse_folder(const char *base, const char *words)
                     TRP_ESYSTEM);
 }
 
-static void folders_that_others_can_change_are_refused(void)
+TEST("folders that others can change are refused")
 {
     char *base = new_base();
     char *real = g_build_filename(base, "real", NULL);
@@ -312,7 +313,7 @@ static void folders_that_others_can_change_are_refused(void)
 }
 
 /* What is opened by the run's path is what was there, not what is there now. */
-static void a_held_folder_is_not_what_is_put_in_its_place(void)
+TEST("a held folder is not what is put in its place")
 {
     char *base = new_base();
     trp_run_folder *f = make(base, "weather", "r");
@@ -358,7 +359,7 @@ static void a_held_folder_is_not_what_is_put_in_its_place(void)
     free_base(base);
 }
 
-static void runs_can_be_elsewhere(void)
+TEST("runs can be elsewhere")
 {
     char *base = new_base(), *runs = NULL, *cwd = g_get_current_dir();
     trp_error err = {0};
@@ -392,7 +393,7 @@ static struct trp_run_view *list(const char *base, uint32_t wanted)
     return v;
 }
 
-static void state_is_told_by_the_list(void)
+TEST("the list tells running, ended and died")
 {
     char *base = new_base();
     trp_run_folder_list_free(list(base, 0), 0);
@@ -433,7 +434,7 @@ static void put(const char *base, const char *path, const char *text)
     g_free(file);
 }
 
-static void the_list_is_newest_first_and_skips_rubbish(void)
+TEST("the list is newest first and skips rubbish")
 {
     char *base = new_base();
     put(base, "a/state/run.json", "{\"status\":\"succeeded\",\"started\":10}");
@@ -457,7 +458,7 @@ static void the_list_is_newest_first_and_skips_rubbish(void)
     free_base(base);
 }
 
-static void processes_are_noted_a_line_each(void)
+TEST("processes are noted, a line each")
 {
     char *base = new_base();
     trp_run_folder *f = make(base, "app", "x");
@@ -470,39 +471,4 @@ static void processes_are_noted_a_line_each(void)
     g_free(file);
     trp_run_folder_free(f);
     free_base(base);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/run_folder/a run has its folders, modes and the link last",
-                    a_run_has_its_folders);
-    g_test_add_func("/run_folder/a run is shown so that it can be pasted",
-                    a_run_is_shown_so_that_it_can_be_pasted);
-    g_test_add_func("/run_folder/names are made clean and never shared",
-                    names_are_made_and_never_shared);
-    g_test_add_func("/run_folder/bad names and taken names are refused",
-                    bad_names_are_refused);
-    g_test_add_func("/run_folder/a folder that was reserved is taken by one run",
-                    a_reserved_folder_is_taken_once);
-    g_test_add_func("/run_folder/what cannot be made is told",
-                    what_cannot_be_made_is_told);
-    g_test_add_func("/run_folder/nothing stays of one that failed",
-                    nothing_stays_of_a_failed_one);
-    g_test_add_func("/run_folder/a run is opened by name, link and path",
-                    a_run_is_opened_by_name_path_and_link);
-    g_test_add_func("/run_folder/the list tells running, ended and died",
-                    state_is_told_by_the_list);
-    g_test_add_func("/run_folder/the list is newest first and skips rubbish",
-                    the_list_is_newest_first_and_skips_rubbish);
-    g_test_add_func("/run_folder/processes are noted, a line each",
-                    processes_are_noted_a_line_each);
-    g_test_add_func("/run_folder/the folder of a run that did not begin is used again",
-                    a_run_that_did_not_begin_is_used_again);
-    g_test_add_func("/run_folder/folders that others can change are refused",
-                    folders_that_others_can_change_are_refused);
-    g_test_add_func("/run_folder/a held folder is not what is put in its place",
-                    a_held_folder_is_not_what_is_put_in_its_place);
-    g_test_add_func("/run_folder/runs can be elsewhere", runs_can_be_elsewhere);
-    return g_test_run();
 }

@@ -11,6 +11,7 @@
 #include "events/run_parts.h"
 #include "events/run_record.h"
 #include "events/summary.h"
+#include "unit.h"
 
 #define MS INT64_C(1000000)
 #define T0 (INT64_C(1800000000000) * MS)
@@ -202,7 +203,7 @@ static struct trp_run_records read_log(const struct world *w)
     return r;
 }
 
-static void the_summary_is_that_of_the_run(void)
+TEST("the summary is that of the run")
 {
     struct world *w = new_world(TRP_EVENTS_ALL);
     play(w);
@@ -241,7 +242,7 @@ static void assert_step(const struct trp_run_record *r, uint32_t i, const char *
     g_assert_true(s->failed == (end != NULL));
 }
 
-static void steps_have_what_ran_in_them(void)
+TEST("steps have what ran in them")
 {
     struct world *w = new_world(TRP_EVENTS_ALL);
     play(w);
@@ -269,7 +270,7 @@ static void steps_have_what_ran_in_them(void)
 }
 
 /* One job has run it twice: executor 0 of the second is not that of the first. */
-static void each_start_has_a_record(void)
+TEST("each start has a record")
 {
     struct world *w = new_world(TRP_EVENTS_ALL);
     play(w);
@@ -296,7 +297,7 @@ static void each_start_has_a_record(void)
     free_world(w);
 }
 
-static void what_was_summarised_counts_too(void)
+TEST("what was summarised counts too")
 {
     struct world *w = new_world(TRP_EVENTS_SUMMARY);
     play(w);
@@ -319,7 +320,7 @@ static void write_file(const struct world *w, const char *text)
 
 #define BEGIN "{\"Event\":\"SparkListenerLogStart\"}\n"
 
-static void what_is_no_event_log_is_refused(void)
+TEST("what is no event log is refused")
 {
     static const struct {
         const char *text, *words;
@@ -365,7 +366,7 @@ static int64_t between(const json_t *o, const char *from, const char *to)
 }
 
 /* Counted as the History Server counts. */
-static void a_run_is_made_of_parts(void)
+TEST("a run is made of parts")
 {
     struct world *w = new_world(TRP_EVENTS_ALL);
     struct trp_run_records r;
@@ -411,7 +412,7 @@ static void a_run_is_made_of_parts(void)
 }
 
 /* The lines of a start are in its part, and no others. */
-static void each_start_has_its_parts(void)
+TEST("each start has its parts")
 {
     struct world *w = new_world(TRP_EVENTS_SUMMARY);
     struct trp_run_records r;
@@ -443,7 +444,7 @@ static void each_start_has_its_parts(void)
 }
 
 /* Events of later versions, and a last line that a crash has left. */
-static void what_is_not_known_is_skipped(void)
+TEST("what is not known is skipped")
 {
     struct world *w = new_world(TRP_EVENTS_ALL);
     write_file(w, BEGIN "{\"Event\":\"SparkListenerBlockManagerAdded\",\"x\":1}\n"
@@ -455,23 +456,4 @@ static void what_is_not_known_is_skipped(void)
     free(text);
     trp_run_records_free(&r);
     free_world(w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/run_record/the_summary_is_that_of_the_run",
-                    the_summary_is_that_of_the_run);
-    g_test_add_func("/run_record/steps_have_what_ran_in_them",
-                    steps_have_what_ran_in_them);
-    g_test_add_func("/run_record/each_start_has_a_record", each_start_has_a_record);
-    g_test_add_func("/run_record/what_was_summarised_counts_too",
-                    what_was_summarised_counts_too);
-    g_test_add_func("/run_record/a_run_is_made_of_parts", a_run_is_made_of_parts);
-    g_test_add_func("/run_record/each_start_has_its_parts", each_start_has_its_parts);
-    g_test_add_func("/run_record/what_is_no_event_log_is_refused",
-                    what_is_no_event_log_is_refused);
-    g_test_add_func("/run_record/what_is_not_known_is_skipped",
-                    what_is_not_known_is_skipped);
-    return g_test_run();
 }

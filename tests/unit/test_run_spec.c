@@ -3,6 +3,7 @@
 
 #include "driver/run_spec.h"
 #include "driver_files.h"
+#include "unit.h"
 
 static void same(const struct trp_run_spec *a, const struct trp_run_spec *b)
 {
@@ -40,7 +41,7 @@ static void same(const struct trp_run_spec *a, const struct trp_run_spec *b)
         g_assert_cmpstr(a->environ[i], ==, b->environ[i]);
 }
 
-static void round_trip(void)
+TEST("all fields come back as they were")
 {
     char *d = files_new();
     char *big = g_strnfill(1 << 20, 'e');
@@ -114,7 +115,7 @@ static void bad(const char *json, const char *words)
     files_free(d);
 }
 
-static void broken(void)
+TEST("a broken file is told by what is wrong")
 {
     struct trp_run_spec *loaded, s = {0};
     trp_error err = {0};
@@ -130,12 +131,4 @@ static void broken(void)
     s.run_dir = d; /* has no state/ */
     g_assert_cmpint(trp_run_spec_save(&s, &err), ==, TRP_ESYSTEM);
     files_free(d);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/run_spec/all fields come back as they were", round_trip);
-    g_test_add_func("/run_spec/a broken file is told by what is wrong", broken);
-    return g_test_run();
 }

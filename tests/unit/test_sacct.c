@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "events/account.h"
+#include "unit.h"
 
 #define S INT64_C(1000000000)
 #define T0 INT64_C(1800000000) /* s */
@@ -19,7 +20,7 @@ static struct trp_sacct read_rows(const char *text)
     return s;
 }
 
-static void rows_are_read(void)
+TEST("rows are read")
 {
     struct trp_sacct s =
         read_rows("12|CANCELLED by 1000|0:15|4|14|00:09.178||1800000000|my|name\n"
@@ -56,7 +57,7 @@ static void rows_are_read(void)
     trp_sacct_free(&s);
 }
 
-static void what_is_no_row_is_refused(void)
+TEST("what is no row is refused")
 {
     static const struct {
         const char *text, *words;
@@ -135,7 +136,7 @@ static void done(struct trp_run_record *r, struct trp_account *a, struct trp_sac
     trp_sacct_free(s);
 }
 
-static void steps_are_summed_by_profile(void)
+TEST("steps are summed by profile")
 {
     struct trp_run_step steps[] = {step_of(7, "r:prep.0", 0, 0.5, 10.5),
                                    step_of(8, "r:solve.1", 1, 11, 15),
@@ -174,7 +175,7 @@ static void steps_are_summed_by_profile(void)
 }
 
 /* A job that was requeued, or a run that was resumed in the same job. */
-static void of_rows_with_one_name_it_is_the_one_that_had_begun(void)
+TEST("of rows with one name it is the one that had begun")
 {
     static const char text[] = "7.0|COMPLETED|0:0|2|10|00:04|3M|1800000000|r:prep.0\n"
                                "7.0|COMPLETED|0:0|2|20|00:04|3M|1800000050|r:prep.0\n"
@@ -201,7 +202,7 @@ static void of_rows_with_one_name_it_is_the_one_that_had_begun(void)
     }
 }
 
-static void what_has_no_row_is_counted(void)
+TEST("what has no row is counted")
 {
     struct trp_run_step steps[] = {
         step_of(7, "r:prep.0", 0, 0, 1), step_of(8, "r:prep.1", 0, 0, 1),
@@ -225,16 +226,4 @@ static void what_has_no_row_is_counted(void)
     g_assert_cmpuint(a.never, ==, 1);
     g_assert_cmpuint(a.total.steps, ==, 0);
     done(&r, &a, &s);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/sacct/rows_are_read", rows_are_read);
-    g_test_add_func("/sacct/what_is_no_row_is_refused", what_is_no_row_is_refused);
-    g_test_add_func("/sacct/steps_are_summed_by_profile", steps_are_summed_by_profile);
-    g_test_add_func("/sacct/of_rows_with_one_name_it_is_the_one_that_had_begun",
-                    of_rows_with_one_name_it_is_the_one_that_had_begun);
-    g_test_add_func("/sacct/what_has_no_row_is_counted", what_has_no_row_is_counted);
-    return g_test_run();
 }

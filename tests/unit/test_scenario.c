@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/scenario/scenario.h"
+#include "unit.h"
 
 struct result {
     int code;
@@ -113,7 +114,7 @@ static const struct {
      "e}}]\n",                                                                     "3:26", "no shuffle \"s\""                 },
 };
 
-static void test_bad(void)
+TEST("what is none is told with its place")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         struct result r = run(bad[i].text, strlen(bad[i].text), false);
@@ -134,7 +135,7 @@ static void test_bad(void)
 
 /* Whatever stands at the end of a file, cut anywhere or with a byte changed: it ends.
  */
-static void test_mangled(void)
+TEST("no text hangs or crashes")
 {
     static const char text[] = HEAD
         "config: {executor.cores: 4, executor.resource.gpu.amount: 2}\n"
@@ -156,7 +157,7 @@ static void test_mangled(void)
 }
 
 /* Each step is cheap, but there are too many of them over too much. */
-static void test_too_much(void)
+TEST("a case that does too much is refused")
 {
     GString *text = g_string_new("scenario: x\nlayer: sched\nexecutors:\n");
     for (int i = 0; i < 10000; i++)
@@ -184,7 +185,7 @@ static void prints(const char *text, bool trace, uint32_t failed, const char *wa
     free(r.out);
 }
 
-static void test_points(void)
+TEST("a point for each expect and one for the file")
 {
     prints(HEAD "steps: []\n", false, 0, "ok 1 - f: no unexpected error\n");
     prints(HEAD "steps:\n- show: default\n  expect: {id: 0}\n", false, 0,
@@ -197,7 +198,7 @@ static void test_points(void)
            "ok 2 - f: no unexpected error\n");
 }
 
-static void test_errors_of_steps(void)
+TEST("errors are those that are expected")
 {
     prints(HEAD "steps:\n- show: nosuch\n  error: NOSUCH\n", false, 0,
            "ok 1 - f: no unexpected error\n");
@@ -216,7 +217,7 @@ static void test_errors_of_steps(void)
            "executors\"\n  step: 1\n  line: 6\n  ...\n");
 }
 
-static void test_refused(void)
+TEST("a case may be refused as a whole")
 {
     prints(HEAD "refused: cpus\nconfig: {task.cpus: 2}\nsteps: [{show: nosuch}]\n",
            false, 0, "ok 1 - f: refused\n");
@@ -229,26 +230,11 @@ static void test_refused(void)
            "  got: \"the case was not refused\"\n  step: 0\n  line: 1\n  ...\n");
 }
 
-static void test_trace(void)
+TEST("decisions are traced")
 {
     prints("scenario: x\nlayer: resources\naddresses: {gpu: [a]}\nsteps:\n"
            "- {at: 7, take: {gpu: 1/3}, expect: {assigned: none}}\n- take: {gpu: 1}\n",
            true, 1,
            "{\"at\":7,\"assigned\":{\"gpu\":[\"a\"]}}\n"
            "{\"at\":7,\"assigned\":\"none\"}\n");
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/scenario/what is none is told with its place", test_bad);
-    g_test_add_func("/scenario/no text hangs or crashes", test_mangled);
-    g_test_add_func("/scenario/a case that does too much is refused", test_too_much);
-    g_test_add_func("/scenario/a point for each expect and one for the file",
-                    test_points);
-    g_test_add_func("/scenario/errors are those that are expected",
-                    test_errors_of_steps);
-    g_test_add_func("/scenario/a case may be refused as a whole", test_refused);
-    g_test_add_func("/scenario/decisions are traced", test_trace);
-    return g_test_run();
 }

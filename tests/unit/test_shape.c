@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "executor/executor.h"
+#include "unit.h"
 
 static struct trp_executor_shape shape, back;
 
@@ -24,7 +25,7 @@ static void fill(void)
     shape.heartbeat_ns = 10000000000;
 }
 
-static void test_round_trip(void)
+TEST("what is written is read again")
 {
     trp_error err;
     fill();
@@ -60,7 +61,7 @@ static void refuse(const char *from, const char *to, int code, const char *word)
     g_free(text);
 }
 
-static void test_broken(void)
+TEST("a broken text is refused with the field's name")
 {
     refuse("id=4294967295;", "", TRP_EINVAL, "id is missing");
     refuse("id=4294967295;", "id=4294967296;", TRP_EINVAL, "id is not a number");
@@ -77,21 +78,11 @@ static void test_broken(void)
     g_assert_cmpint(trp_shape_parse("", &back, NULL), ==, TRP_EINVAL);
 }
 
-static void test_too_long(void)
+TEST("a value longer than its place is refused")
 {
     char *longer = g_strnfill(512, '7');
     char *field = g_strdup_printf("cpuset=%s;", longer);
     refuse("cpuset=0-3,8;", field, TRP_ELIMIT, "cpuset");
     g_free(field);
     g_free(longer);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/shape/what is written is read again", test_round_trip);
-    g_test_add_func("/shape/a broken text is refused with the field's name",
-                    test_broken);
-    g_test_add_func("/shape/a value longer than its place is refused", test_too_long);
-    return g_test_run();
 }

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "core/alloc/shares.h"
+#include "unit.h"
 
-static void test_caps_of_a_profile(void)
+TEST("limits count what an executor takes")
 {
     struct trp_caps caps;
     struct trp_alloc_caps limits = {.memory_mib = 1000};
@@ -47,7 +48,7 @@ static uint32_t share_of(const struct trp_share *v, uint32_t n, uint32_t profile
     g_assert_not_reached();
 }
 
-static void test_order(void)
+TEST("earlier stages have their room first")
 {
     const struct trp_caps caps = three();
     struct trp_share v[] = {
@@ -61,7 +62,7 @@ static void test_order(void)
     g_assert_cmpuint(share_of(v, 3, 2), ==, 0);
 }
 
-static void test_what_is_kept_comes_last(void)
+TEST("what is kept comes after all work")
 {
     const struct trp_caps caps = three();
     struct trp_share v[] = {
@@ -78,7 +79,7 @@ static void test_what_is_kept_comes_last(void)
     g_assert_cmpuint(share_of(v, 2, 1), ==, 3);
 }
 
-static void test_gangs_get_all_or_nothing(void)
+TEST("a gang gets all or nothing")
 {
     const struct trp_caps caps = three();
     struct trp_share v[] = {
@@ -98,7 +99,7 @@ static void test_gangs_get_all_or_nothing(void)
 }
 
 /* The first in order has its room whatever the others want, and the limits hold. */
-static void test_random(void)
+TEST("limits hold, and the first always has its room")
 {
     const struct trp_caps caps = three();
     for (uint32_t seed = 0; seed < 2000; seed++) {
@@ -131,19 +132,4 @@ static void test_random(void)
             g_assert_cmpint(used[k], <=, caps.most[k]);
         g_rand_free(r);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/shares/limits count what an executor takes",
-                    test_caps_of_a_profile);
-    g_test_add_func("/shares/earlier stages have their room first", test_order);
-    g_test_add_func("/shares/what is kept comes after all work",
-                    test_what_is_kept_comes_last);
-    g_test_add_func("/shares/a gang gets all or nothing",
-                    test_gangs_get_all_or_nothing);
-    g_test_add_func("/shares/limits hold, and the first always has its room",
-                    test_random);
-    return g_test_run();
 }

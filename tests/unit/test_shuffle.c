@@ -12,6 +12,7 @@
 #include "data/value_list.h"
 #include "os/held.h"
 #include "shuffle_data.h"
+#include "unit.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -190,7 +191,7 @@ static GRand *seeded(void)
     return g_rand_new_with_seed(seed);
 }
 
-static void test_property(void)
+TEST("any records come back sorted")
 {
     g_autoptr(GRand) rand = seeded();
     for (int i = 0; i < 60; i++) {
@@ -214,7 +215,7 @@ static void test_property(void)
 }
 
 /* More than the budget of writer and reader: spills, and merges in rounds. */
-static void test_spills(void)
+TEST("more than memory is spilled and merged")
 {
     g_autoptr(GRand) rand = seeded();
     for (int i = 0; i < 2; i++) {
@@ -233,7 +234,7 @@ static void test_spills(void)
 }
 
 /* A reader with 100 blocks and memory for few of them. */
-static void test_rounds(void)
+TEST("more blocks than memory has buffers for are merged in rounds")
 {
     g_autoptr(GRand) rand = seeded();
     char *folder = shuffle_folder_make();
@@ -247,7 +248,7 @@ static void test_rounds(void)
 }
 
 /* Far more spills than descriptors, of a writer, then of a reader. */
-static void test_few_descriptors(void)
+TEST("there may be more spills than descriptors")
 {
     enum { FEW = 20, RECORDS = 130000, MAPS = 600 };
     char *folder = shuffle_folder_make();
@@ -296,7 +297,7 @@ static void test_few_descriptors(void)
 }
 
 /* Long keys that differ at their ends only, so that bytes are of no help at first. */
-static void test_long_common_keys(void)
+TEST("keys may differ late")
 {
     g_autoptr(GRand) rand = seeded();
     char *folder = shuffle_folder_make();
@@ -315,7 +316,7 @@ static void test_long_common_keys(void)
 }
 
 /* Each key is the beginning of all longer ones: prefixes never end the sort. */
-static void test_keys_within_keys(void)
+TEST("keys may begin others")
 {
     char *folder = shuffle_folder_make(), key[4000];
     struct setting s = {.maps = 1, .partitions = 1, .folder = folder};
@@ -327,7 +328,7 @@ static void test_keys_within_keys(void)
     shuffle_folder_remove(folder);
 }
 
-static void test_extremes(void)
+TEST("keys of nothing and of 1 MiB, records above the budget")
 {
     char *folder = shuffle_folder_make();
     struct setting s = {.maps = 2, .partitions = 3, .memory = 1, .folder = folder};
@@ -343,7 +344,7 @@ static void test_extremes(void)
     shuffle_folder_remove(folder);
 }
 
-static void test_one_key(void)
+TEST("all records may have one key")
 {
     char *folder = shuffle_folder_make();
     struct setting s = {.maps = 3, .partitions = 2, .memory = 1, .folder = folder};
@@ -355,7 +356,7 @@ static void test_one_key(void)
     shuffle_folder_remove(folder);
 }
 
-static void test_nothing(void)
+TEST("there may be no records")
 {
     char *folder = shuffle_folder_make();
     struct setting s = {.maps = 2, .partitions = 1000, .folder = folder};
@@ -367,7 +368,7 @@ static void test_nothing(void)
 }
 
 /* 100,000 partitions of which few are not empty: the file has little else. */
-static void test_many_partitions(void)
+TEST("empty blocks of 100,000 cost nothing")
 {
     char *folder = shuffle_folder_make();
     g_autofree uint64_t *sizes = g_new(uint64_t, 100000);
@@ -410,7 +411,7 @@ static gint by_map(gconstpointer a, gconstpointer b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static void test_unordered(void)
+TEST("unordered records come as they were written")
 {
     g_autoptr(GRand) rand = seeded();
     char *folder = shuffle_folder_make();
@@ -449,7 +450,7 @@ static gint by_last_byte_and_map(gconstpointer a, gconstpointer b)
     return x->partition != y->partition || c == 0 ? by_map(a, b) : c;
 }
 
-static void test_own_order(void)
+TEST("an order of one's own is kept")
 {
     g_autoptr(GRand) rand = seeded();
     char *folder = shuffle_folder_make();
@@ -522,7 +523,7 @@ static GPtrArray *random_numbers(GRand *rand, const struct setting *s)
     return records;
 }
 
-static void test_kinds_of_keys(void)
+TEST("numbers are sorted as numbers, and any keys downwards")
 {
     g_autoptr(GRand) rand = seeded();
     for (int kind = 0; kind < 6; kind++) {
@@ -565,7 +566,7 @@ static int in_a_circle(void *context, const void *a, size_t na, const void *b,
     return x == y ? 0 : (y - x + 3) % 3 == 1 ? -1 : 1;
 }
 
-static void test_no_order(void)
+TEST("a comparison that is no order is found out")
 {
     g_autoptr(GRand) rand = seeded();
     const trp_shuffle_compare compare[] = {no_order, in_a_circle};
@@ -649,7 +650,7 @@ static void combined_is_right(size_t memory, guint n, guint keys)
     shuffle_folder_remove(folder);
 }
 
-static void test_combined(void)
+TEST("values of a key are combined in their order")
 {
     combined_is_right(0, 5000, 1);
     combined_is_right(0, 30000, 700);
@@ -666,7 +667,7 @@ static int refuses(void *context, const void *a, size_t na, const void *b, size_
     return TRP_EFAILED;
 }
 
-static void test_combine_that_fails(void)
+TEST("a combiner may fail")
 {
     char *folder = shuffle_folder_make();
     struct trp_shuffle_spec spec = spec_of(folder, 0, 1);
@@ -686,7 +687,7 @@ static void test_combine_that_fails(void)
 
 /* ---- what is wrong --------------------------------------------------------------- */
 
-static void test_refusals(void)
+TEST("what cannot be is refused")
 {
     char *folder = shuffle_folder_make();
     struct trp_shuffle_spec spec = spec_of(folder, 0, 0);
@@ -715,7 +716,7 @@ static void test_refusals(void)
 }
 
 /* Nothing is there before the commit, nor after a writer that was given up. */
-static void test_given_up(void)
+TEST("what was given up leaves nothing")
 {
     char *folder = shuffle_folder_make();
     struct trp_shuffle_spec spec = spec_of(folder, 0, 2);
@@ -738,7 +739,7 @@ static void test_given_up(void)
 }
 
 /* The kernel takes no more, in the midst of a spill or of the output. */
-static void test_full_disk(void)
+TEST("a full disk is told and left clean")
 {
     for (int spilling = 0; spilling < 2; spilling++) {
         char *folder = shuffle_folder_make();
@@ -827,7 +828,7 @@ static void check_problem(const struct setting *s)
 
 /* Every byte of a file is covered: whichever is changed, it is noticed, or it is not
  * used. */
-static void test_damage(void)
+TEST("no damage goes unnoticed")
 {
     for (int compress = 0; compress < 2; compress++) {
         char *folder = shuffle_folder_make();
@@ -866,7 +867,7 @@ static void test_damage(void)
 }
 
 /* What one writer gives back may be kept for the next, which finds nothing of it. */
-static void test_kept_memory(void)
+TEST("memory may be kept for the next")
 {
     g_autoptr(GRand) rand = seeded();
     trp_shuffle_keep_memory(true);
@@ -885,7 +886,7 @@ static void test_kept_memory(void)
 }
 
 /* What the reader is short of is no fault of an output: none is made again for it. */
-static void test_short_of_descriptors(void)
+TEST("too few descriptors are no fault of an output")
 {
     char *folder = shuffle_folder_make();
     struct setting s = {.maps = 2, .partitions = 1, .folder = folder};
@@ -914,7 +915,7 @@ static void test_short_of_descriptors(void)
 }
 
 /* A held folder stays what it was, whatever is put in its place. */
-static void test_held(void)
+TEST("another folder in the place of its own is none")
 {
     char *folder = shuffle_folder_make(), *moved = g_strconcat(folder, ".moved", NULL);
     char *elsewhere = shuffle_folder_make();
@@ -951,7 +952,7 @@ static void test_held(void)
 }
 
 /* An output of an earlier attempt, with the name that is asked for. */
-static void test_from_before(void)
+TEST("an output from before is none")
 {
     char *folder = shuffle_folder_make();
     struct setting s = {.maps = 2, .partitions = 3, .folder = folder};
@@ -980,7 +981,7 @@ static void test_from_before(void)
 }
 
 /* More than a buffer has, of any size, and one that is larger than a part. */
-static void test_values(void)
+TEST("values are read as often as wished")
 {
     char *folder = shuffle_folder_make();
     char *large = g_malloc0(300000);
@@ -1006,46 +1007,4 @@ static void test_values(void)
     g_free(large);
     shuffle_folder_remove(folder);
     g_assert_cmpint(trp_values_open("/nowhere/at/all", &v, &err), ==, TRP_ESYSTEM);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/shuffle/any records come back sorted", test_property);
-    g_test_add_func("/shuffle/more than memory is spilled and merged", test_spills);
-    g_test_add_func("/shuffle/more blocks than memory has buffers for are merged in "
-                    "rounds",
-                    test_rounds);
-    g_test_add_func("/shuffle/there may be more spills than descriptors",
-                    test_few_descriptors);
-    g_test_add_func("/shuffle/keys may differ late", test_long_common_keys);
-    g_test_add_func("/shuffle/keys may begin others", test_keys_within_keys);
-    g_test_add_func("/shuffle/keys of nothing and of 1 MiB, records above the budget",
-                    test_extremes);
-    g_test_add_func("/shuffle/all records may have one key", test_one_key);
-    g_test_add_func("/shuffle/there may be no records", test_nothing);
-    g_test_add_func("/shuffle/empty blocks of 100,000 cost nothing",
-                    test_many_partitions);
-    g_test_add_func("/shuffle/unordered records come as they were written",
-                    test_unordered);
-    g_test_add_func("/shuffle/an order of one's own is kept", test_own_order);
-    g_test_add_func("/shuffle/numbers are sorted as numbers, and any keys downwards",
-                    test_kinds_of_keys);
-    g_test_add_func("/shuffle/a comparison that is no order is found out",
-                    test_no_order);
-    g_test_add_func("/shuffle/values of a key are combined in their order",
-                    test_combined);
-    g_test_add_func("/shuffle/a combiner may fail", test_combine_that_fails);
-    g_test_add_func("/shuffle/what cannot be is refused", test_refusals);
-    g_test_add_func("/shuffle/what was given up leaves nothing", test_given_up);
-    g_test_add_func("/shuffle/a full disk is told and left clean", test_full_disk);
-    g_test_add_func("/shuffle/no damage goes unnoticed", test_damage);
-    g_test_add_func("/shuffle/memory may be kept for the next", test_kept_memory);
-    g_test_add_func("/shuffle/values are read as often as wished", test_values);
-    g_test_add_func("/shuffle/an output from before is none", test_from_before);
-    g_test_add_func("/shuffle/too few descriptors are no fault of an output",
-                    test_short_of_descriptors);
-    g_test_add_func("/shuffle/another folder in the place of its own is none",
-                    test_held);
-    return g_test_run();
 }

@@ -9,12 +9,13 @@
 #include "sim/run/cluster_file.h"
 #include "sim/run/durations_file.h"
 #include "sim/run/node_tree.h"
+#include "unit.h"
 
 static const char pipeline[] =
     "troupe: 1\n"
     "stages: [{name: a, tasks: 2, run: x}, {name: b, run: x}]\n";
 
-static void test_cluster(void)
+TEST("cluster")
 {
     static const char text[] =
         "cluster: 1\n"
@@ -82,7 +83,7 @@ static const struct {
     {"",                                                                             "c:1:"    },
 };
 
-static void test_bad_clusters(void)
+TEST("bad clusters")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(bad_clusters); i++) {
         trp_sim_cluster *c;
@@ -105,7 +106,7 @@ static int durations_of(const char *text, trp_sim_durations **ret, trp_error *er
     return rc;
 }
 
-static void test_durations(void)
+TEST("durations")
 {
     trp_sim_durations *d;
     trp_error err;
@@ -143,7 +144,7 @@ static const struct {
      "d:1:50: /no/such/log"                                                                  },
 };
 
-static void test_bad_durations(void)
+TEST("bad durations")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(bad_durations); i++) {
         trp_sim_durations *d;
@@ -160,7 +161,7 @@ static void write_log(const char *file, const char *text)
     g_assert_true(g_file_set_contents(file, text, -1, NULL));
 }
 
-static void test_event_logs(void)
+TEST("event logs")
 {
     char *dir = g_dir_make_tmp("troupe-sim-XXXXXX", NULL);
     char *file = g_build_filename(dir, "events.jsonl", NULL);
@@ -200,7 +201,7 @@ static void test_event_logs(void)
     g_free(dir);
 }
 
-static void test_drawing(void)
+TEST("drawing")
 {
     struct trp_distribution d = {
         .kind = TRP_LOGNORMAL, .least = 1000000000, .sigma = 0.5, .scale = 2};
@@ -221,7 +222,7 @@ static void test_drawing(void)
     g_assert_cmpfloat_with_epsilon(sum / 20000 / mean, 1, 0.02);
 }
 
-static void test_first_fit(void)
+TEST("first fit")
 {
     const int64_t room[2] = {4, 100}, small[2] = {1, 60}, thin[2] = {4, 10};
     trp_node_tree *t = trp_node_tree_new(5, 2);
@@ -237,17 +238,4 @@ static void test_first_fit(void)
     trp_node_tree_close(t, 1, false);
     g_assert_cmpuint(trp_node_tree_find(t, 1, 5, thin), ==, 1);
     trp_node_tree_free(t);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/sim-files/cluster", test_cluster);
-    g_test_add_func("/sim-files/bad-clusters", test_bad_clusters);
-    g_test_add_func("/sim-files/durations", test_durations);
-    g_test_add_func("/sim-files/bad-durations", test_bad_durations);
-    g_test_add_func("/sim-files/event-logs", test_event_logs);
-    g_test_add_func("/sim-files/drawing", test_drawing);
-    g_test_add_func("/sim-files/first-fit", test_first_fit);
-    return g_test_run();
 }

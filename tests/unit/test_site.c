@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "conf/site.h"
+#include "unit.h"
 
 static const char example[] =
     "site: 1\n"
@@ -43,7 +44,7 @@ static trp_site *parse(const char *text)
     return s;
 }
 
-static void test_example(void)
+TEST("the example of the contract means what it says")
 {
     trp_options *o;
     trp_error err;
@@ -105,7 +106,7 @@ static void test_example(void)
     trp_site_free(s);
 }
 
-static void test_variables(void)
+TEST("gpu has its variable unless the file says otherwise")
 {
     trp_site *s =
         parse("site: 1\nresources: {gpu: {slurm: \"gres:g\"}, fpga: {env: F}}\n");
@@ -136,7 +137,7 @@ static const struct {
     {"  - {when: {gpu: 0, cores: \">4\"}}\n  - {when: {cores: \">=5\"}}\n", {0}   },
 };
 
-static void test_shadows(void)
+TEST("routes that no request reaches are told")
 {
     static const char head[] = "site: 1\nroute:\n";
     static const char tail[] = "resources: {lic: {slurm: \"license:l\"}}\n"
@@ -158,7 +159,7 @@ static void test_shadows(void)
     }
 }
 
-static void test_limit_of_executors(void)
+TEST("the limit of executors holds for options")
 {
     trp_options *o;
     trp_error err;
@@ -235,7 +236,7 @@ static const struct {
     {"site: 1\nlocal: {gpu: [*x, a, \"\"]}\n",                                "2:15", "no anchor"                  },
 };
 
-static void test_bad_files(void)
+TEST("each wrong file is told at its place")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         trp_site *s = NULL;
@@ -253,7 +254,7 @@ static void test_bad_files(void)
     }
 }
 
-static void test_where(void)
+TEST("the file is looked for in its places")
 {
     trp_site *s;
     trp_error err;
@@ -281,19 +282,4 @@ static void test_where(void)
     rmdir(dir);
     g_free(file);
     g_free(dir);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/site/the example of the contract means what it says",
-                    test_example);
-    g_test_add_func("/site/gpu has its variable unless the file says otherwise",
-                    test_variables);
-    g_test_add_func("/site/routes that no request reaches are told", test_shadows);
-    g_test_add_func("/site/the limit of executors holds for options",
-                    test_limit_of_executors);
-    g_test_add_func("/site/each wrong file is told at its place", test_bad_files);
-    g_test_add_func("/site/the file is looked for in its places", test_where);
-    return g_test_run();
 }

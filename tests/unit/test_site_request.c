@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conf/site_request.h"
+#include "unit.h"
 
 static const char site_text[] =
     "site: 1\n"
@@ -118,7 +119,7 @@ static void refuse(struct world *w, const char *text, uint32_t ranks, const char
     g_assert_cmpint(r.cpus, ==, 77);
 }
 
-static void test_executors(void)
+TEST("an executor is one task with all of its memory")
 {
     struct world w = world(site_text);
     /* Half of the memory on top, at least 100 MiB; what is written wins; offHeap. */
@@ -138,7 +139,7 @@ static void test_executors(void)
     end(&w);
 }
 
-static void test_resources(void)
+TEST("resources become gres, licences and constraints")
 {
     struct world w = world(site_text);
     expect(&w, "cores 1 memory 200 a100 1 v100 2", 0, TRP_SITE_FOR_SHAPE,
@@ -159,7 +160,7 @@ static void test_resources(void)
     end(&w);
 }
 
-static void test_gangs(void)
+TEST("a gang's ranks have a slot each")
 {
     struct world w = world(site_text);
     /* Two slots: a rank has half of the memory. */
@@ -184,7 +185,7 @@ static void test_gangs(void)
     end(&w);
 }
 
-static void test_refusals(void)
+TEST("what cannot be had is refused with the place")
 {
     struct world w = world(site_text);
     refuse(&w, "cores 1 secret 1", 0,
@@ -204,7 +205,7 @@ static void test_refusals(void)
     end(&w);
 }
 
-static void test_without_a_file(void)
+TEST("without a file a gpu is a gpu")
 {
     struct world w = world("site: 1\n");
     expect(&w, "cores 2 memory 1024 gpu 1", 0, TRP_SITE_FOR_JOB,
@@ -212,7 +213,7 @@ static void test_without_a_file(void)
     end(&w);
 }
 
-static void test_minutes(void)
+TEST("times are whole minutes, rounded up")
 {
     char buf[32];
     g_assert_cmpstr(trp_slurm_minutes(INT64_C(60000000000), buf, sizeof buf), ==, "1");
@@ -223,7 +224,7 @@ static void test_minutes(void)
 }
 
 /* What only a discovery script knows of is not asked for; a gang has to have it. */
-static void test_scripted(void)
+TEST("what a discovery script tells is not asked for")
 {
     struct world w = world("site: 1\n"
                            "options: {executor.resource.fpga.discoveryScript: find}\n");
@@ -237,21 +238,4 @@ static void test_scripted(void)
     g_assert_cmpint(trp_site_request_make(w.s, p, 2, &r, &err), ==, TRP_ENEVER);
     g_assert_nonnull(strstr(err.text, "resource fpga is nothing that Slurm"));
     end(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/site request/what a discovery script tells is not asked for",
-                    test_scripted);
-    g_test_add_func("/site request/an executor is one task with all of its memory",
-                    test_executors);
-    g_test_add_func("/site request/resources become gres, licences and constraints",
-                    test_resources);
-    g_test_add_func("/site request/a gang's ranks have a slot each", test_gangs);
-    g_test_add_func("/site request/what cannot be had is refused with the place",
-                    test_refusals);
-    g_test_add_func("/site request/without a file a gpu is a gpu", test_without_a_file);
-    g_test_add_func("/site request/times are whole minutes, rounded up", test_minutes);
-    return g_test_run();
 }

@@ -10,6 +10,7 @@
 #include "cluster/slurm/helper/inventory_lines.h"
 #include "cluster/slurm/helper/node_offers.h"
 #include "cluster/slurm/jobs/additional.h"
+#include "unit.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -28,7 +29,7 @@ static void expect(struct trp_acquire_step s, enum trp_acquire_what what,
     g_assert_cmpuint(s.count, ==, count);
 }
 
-static void test_halves(void)
+TEST("all is asked for, then half")
 {
     struct trp_acquire a = {.poll_ns = 10 * SECOND};
     expect(next(&a, 10, 0, 99, 0), TRP_ACQUIRE_NOW, 10);
@@ -47,7 +48,7 @@ static void test_halves(void)
 }
 
 /* Neither while Slurm is asked nor while room is about to be free. */
-static void test_exhausted(void)
+TEST("nothing more can be had now")
 {
     struct trp_acquire a = {.poll_ns = 10 * SECOND};
     struct trp_acquire_need need = {.waiting = 1, .jobs_left = 9, .freeing = true};
@@ -82,7 +83,7 @@ static uint32_t queue_all(uint32_t want, uint32_t node)
     return jobs;
 }
 
-static void test_queue(void)
+TEST("the rest is queued in one job")
 {
     g_assert_cmpuint(queue_all(100, 0), ==, 1);
     g_assert_cmpuint(queue_all(100, 4), ==, 8);
@@ -97,7 +98,7 @@ static void test_queue(void)
 }
 
 /* Executors that fail to start, one by one, and find room again: a few jobs, not one each. */
-static void test_gather(void)
+TEST("what comes to wait after it is gathered")
 {
     struct trp_acquire a = {.poll_ns = SECOND};
     uint32_t jobs = 0;
@@ -133,7 +134,7 @@ static void test_gather(void)
     }
 }
 
-static void test_later(void)
+TEST("a refusal is asked again later and later")
 {
     struct trp_acquire a = {.poll_ns = 2 * SECOND};
     int64_t now = 0, pause = SECOND;
@@ -149,7 +150,7 @@ static void test_later(void)
 }
 
 /* What is granted and of no use is a refusal; what is used is none. */
-static void test_of_no_use(void)
+TEST("what is granted and of no use")
 {
     struct trp_acquire a = {.poll_ns = 2 * SECOND};
     for (int64_t now = 0, pause = SECOND; pause < 8 * SECOND; pause *= 2) {
@@ -165,7 +166,7 @@ static void test_of_no_use(void)
 }
 
 /* A job that is too large for the queue is asked for in smaller ones. */
-static void test_too_large(void)
+TEST("a job too large for the queue")
 {
     struct trp_acquire a = {.poll_ns = SECOND, .busy = true};
     expect(next(&a, 80, 0, 99, 0), TRP_ACQUIRE_QUEUE, 80);
@@ -176,7 +177,7 @@ static void test_too_large(void)
     expect(next(&a, 80, 0, 2, 0), TRP_ACQUIRE_QUEUE, 20);
 }
 
-static void test_hold(void)
+TEST("room that is being freed is waited for")
 {
     struct trp_acquire a = {.poll_ns = SECOND};
     struct trp_acquire_need need = {.waiting = 1, .jobs_left = 1, .freeing = true};
@@ -189,7 +190,7 @@ static void test_hold(void)
 }
 
 /* What cannot be had now may be when others have left: not queued before. */
-static void test_leaving(void)
+TEST("what is refused waits for those that leave")
 {
     struct trp_acquire a = {.poll_ns = SECOND};
     struct trp_acquire_need need = {.waiting = 4, .jobs_left = 9, .leaving = true};
@@ -221,7 +222,7 @@ static void offer(struct trp_slurm_offers *o, const char *text)
     g_assert_cmpint(trp_slurm_offers_add(o, &line, NULL), ==, 0);
 }
 
-static void test_offers(void)
+TEST("what the cluster could hold")
 {
     struct trp_slurm_offers o = {0};
     struct trp_slurm_footprint footprint = {.cores = 3, .memory_mib = 1000};
@@ -283,7 +284,7 @@ static void test_offers(void)
 }
 
 /* Nodes with one device, two, two and four, of which the last has few cores. */
-static void test_even(void)
+TEST("how many ranks with devices nodes have")
 {
     struct trp_slurm_offers o = {0};
     struct trp_slurm_footprint footprint = {.cores = 1, .nwants = 1};
@@ -344,7 +345,7 @@ static void check_call(struct trp_slurm *s, struct trp_slurm_kind_jobs *w,
     free(call);
 }
 
-static void test_gang_call(void)
+TEST("a gang with devices is asked for evenly")
 {
     static const char text[] = "site: 1\n"
                                "resources:\n"
@@ -444,7 +445,7 @@ static const char *node_of(const struct trp_slurm_inventory *i,
     return i->nodes[r->spots[0].node].name;
 }
 
-static void test_growth(void)
+TEST("jobs come and go in the ledger")
 {
     const struct trp_slurm_share share = {.node = 0, .srun_mib = 16};
     struct trp_slurm_inventory all;
@@ -488,7 +489,7 @@ static void test_growth(void)
 }
 
 /* Only those for whom more room may be had are asked for. */
-static void test_may_add(void)
+TEST("those for whom more may be had")
 {
     const struct trp_slurm_share share = {.node = 0, .srun_mib = 16};
     struct trp_slurm_inventory all;
@@ -519,7 +520,7 @@ static void test_may_add(void)
     trp_slurm_inventory_free(&all);
 }
 
-static void test_others_pass(void)
+TEST("what needs another job holds up nobody")
 {
     const struct trp_slurm_share share = {.node = 0, .srun_mib = 16};
     struct trp_slurm_inventory all;
@@ -541,32 +542,4 @@ static void test_others_pass(void)
     trp_slurm_ledger_leave(b, &small[1]);
     trp_slurm_ledger_free(b);
     trp_slurm_inventory_free(&all);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/slurm-additional/all is asked for, then half", test_halves);
-    g_test_add_func("/slurm-additional/nothing more can be had now", test_exhausted);
-    g_test_add_func("/slurm-additional/the rest is queued in one job", test_queue);
-    g_test_add_func("/slurm-additional/what comes to wait after it is gathered",
-                    test_gather);
-    g_test_add_func("/slurm-additional/a refusal is asked again later and later",
-                    test_later);
-    g_test_add_func("/slurm-additional/what is granted and of no use", test_of_no_use);
-    g_test_add_func("/slurm-additional/a job too large for the queue", test_too_large);
-    g_test_add_func("/slurm-additional/room that is being freed is waited for",
-                    test_hold);
-    g_test_add_func("/slurm-additional/what is refused waits for those that leave",
-                    test_leaving);
-    g_test_add_func("/slurm-additional/what the cluster could hold", test_offers);
-    g_test_add_func("/slurm-additional/how many ranks with devices nodes have",
-                    test_even);
-    g_test_add_func("/slurm-additional/a gang with devices is asked for evenly",
-                    test_gang_call);
-    g_test_add_func("/slurm-additional/jobs come and go in the ledger", test_growth);
-    g_test_add_func("/slurm-additional/those for whom more may be had", test_may_add);
-    g_test_add_func("/slurm-additional/what needs another job holds up nobody",
-                    test_others_pass);
-    return g_test_run();
 }

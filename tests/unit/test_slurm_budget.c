@@ -4,6 +4,7 @@
 #include <glib.h>
 
 #include "cluster/slurm/accounts/budget.h"
+#include "unit.h"
 
 #define S INT64_C(1000000000)
 
@@ -19,7 +20,7 @@ static int64_t spend(struct trp_slurm_budget *b, int64_t now, int64_t seconds,
     return made;
 }
 
-static void no_limit(void)
+TEST("without a limit nothing waits")
 {
     struct trp_slurm_budget b;
     trp_slurm_budget_open(&b, 0);
@@ -29,7 +30,7 @@ static void no_limit(void)
     }
 }
 
-static void no_minute_has_more_than_the_limit(void)
+TEST("no minute has more than the limit")
 {
     struct trp_slurm_budget b;
     trp_slurm_budget_open(&b, 120);
@@ -42,7 +43,7 @@ static void no_minute_has_more_than_the_limit(void)
     g_assert_cmpint(later, >=, 10 * 90 - 3);
 }
 
-static void a_quarter_at_once(void)
+TEST("a quarter of it may be spent at once")
 {
     struct trp_slurm_budget b;
     trp_slurm_budget_open(&b, 80); /* one a second */
@@ -55,7 +56,7 @@ static void a_quarter_at_once(void)
     g_assert_cmpint(trp_slurm_budget_when(&b, at, 2), ==, at + 2 * S);
 }
 
-static void more_than_the_bucket_holds_waits_until_it_is_full(void)
+TEST("more than the bucket holds waits until it is full")
 {
     struct trp_slurm_budget b;
     trp_slurm_budget_open(&b, 4); /* it holds one */
@@ -64,7 +65,7 @@ static void more_than_the_bucket_holds_waits_until_it_is_full(void)
     g_assert_cmpint(trp_slurm_budget_when(&b, 9 * S, 3), ==, 69 * S);
 }
 
-static void what_cannot_wait_is_paid_back(void)
+TEST("what cannot wait is paid back")
 {
     struct trp_slurm_budget b;
     trp_slurm_budget_open(&b, 80); /* one a second; the bucket holds 20 */
@@ -72,7 +73,7 @@ static void what_cannot_wait_is_paid_back(void)
     g_assert_cmpint(trp_slurm_budget_when(&b, 0, 20), ==, 60 * S);
 }
 
-static void it_keeps_below_the_limit_of_the_site(void)
+TEST("it keeps below the limit of the site")
 {
     struct trp_slurm_budget b;
     trp_slurm_budget_share(&b, 30, 500); /* Slurm's own defaults */
@@ -85,7 +86,7 @@ static void it_keeps_below_the_limit_of_the_site(void)
     g_assert_cmpint(trp_slurm_budget_when(&b, 9 * S, 3), ==, 9 * S);
 }
 
-static void pauses_grow_until_a_call_goes_well(void)
+TEST("pauses grow until a call goes well")
 {
     static const int64_t pauses[] = {1, 2, 4, 8, 16, 32, 60, 60};
     struct trp_slurm_budget b;
@@ -101,21 +102,4 @@ static void pauses_grow_until_a_call_goes_well(void)
     trp_slurm_budget_accepted(&b);
     trp_slurm_budget_refused(&b, now);
     g_assert_cmpint(trp_slurm_budget_when(&b, now, 3), ==, now + S);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/without a limit nothing waits", no_limit);
-    g_test_add_func("/no minute has more than the limit",
-                    no_minute_has_more_than_the_limit);
-    g_test_add_func("/a quarter of it may be spent at once", a_quarter_at_once);
-    g_test_add_func("/more than the bucket holds waits until it is full",
-                    more_than_the_bucket_holds_waits_until_it_is_full);
-    g_test_add_func("/what cannot wait is paid back", what_cannot_wait_is_paid_back);
-    g_test_add_func("/it keeps below the limit of the site",
-                    it_keeps_below_the_limit_of_the_site);
-    g_test_add_func("/pauses grow until a call goes well",
-                    pauses_grow_until_a_call_goes_well);
-    return g_test_run();
 }

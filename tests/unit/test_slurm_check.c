@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cluster/slurm/check/check.h"
+#include "unit.h"
 
 static struct trp_slurm_facts facts;
 static struct trp_slurm_findings found;
@@ -138,7 +139,7 @@ static void only(enum trp_slurm_severity severity, const char *about, const char
 #define ERROR(about, line) only(TRP_SLURM_ERROR, about, line)
 #define WARNING(about, line) only(TRP_SLURM_WARNING, about, line)
 
-static void test_fine(void)
+TEST("what goes together is fine")
 {
     static const char *const all[] = {
         "version", "site",    "partition", "gres",       "licence", "feature",
@@ -157,7 +158,7 @@ static void test_fine(void)
     end();
 }
 
-static void test_version(void)
+TEST("versions")
 {
     begin(good_site);
     facts.version = "21.08.8-2";
@@ -185,7 +186,7 @@ static void test_version(void)
     end();
 }
 
-static void test_partition(void)
+TEST("partitions")
 {
     begin("site: 1\nroute:\n  - {partition: cpx}\n");
     ERROR("partition",
@@ -219,7 +220,7 @@ static void test_partition(void)
     end();
 }
 
-static void test_gres(void)
+TEST("GRES")
 {
     begin("site: 1\nresources: {fpga: {slurm: \"gres:fpga\"}}\n");
     ERROR("gres", "/etc/troupe/site.yaml:2:13: no node has the GRES fpga; there are: "
@@ -236,7 +237,7 @@ static void test_gres(void)
     end();
 }
 
-static void test_licence(void)
+TEST("licences")
 {
     begin("site: 1\nresources: {m: {slurm: \"license:mathlab\"}}\n");
     ERROR("licence",
@@ -248,7 +249,7 @@ static void test_licence(void)
     end();
 }
 
-static void test_feature(void)
+TEST("features")
 {
     begin("site: 1\nresources: {f: {slurm: \"constraint:fast\"}}\n");
     ERROR("feature", "/etc/troupe/site.yaml:2:13: no node has the feature fast; there "
@@ -263,7 +264,7 @@ static void test_feature(void)
     end();
 }
 
-static void test_route(void)
+TEST("routes that are of no use")
 {
     begin("site: 1\nroute:\n  - {partition: cpu}\n"
           "  - {when: {cores: \">4\"}, partition: gpu}\n");
@@ -295,7 +296,7 @@ static void test_route(void)
     end();
 }
 
-static void test_profile(void)
+TEST("profiles that no node holds")
 {
     begin("site: 1\nroute: [{partition: cpu}]\nprofiles:\n"
           "  fat: {executor: {cores: 9, memory: 1g}}\n");
@@ -329,7 +330,7 @@ static void test_profile(void)
     end();
 }
 
-static void test_driver(void)
+TEST("the driver's job")
 {
     begin("site: 1\ndriver: {cores: 12, partition: cpu}\n");
     ERROR("driver", "/etc/troupe/site.yaml:2:1: the driver's job can never be had: no "
@@ -345,7 +346,7 @@ static void test_driver(void)
     end();
 }
 
-static void test_memory_and_devices(void)
+TEST("memory and devices")
 {
     begin(good_site);
     facts.memory_is_handed_out = false;
@@ -374,7 +375,7 @@ static void test_memory_and_devices(void)
     end();
 }
 
-static void test_mpi(void)
+TEST("srun lacks what gangs are started by")
 {
     begin(good_site);
     facts.mpi_types = "none pmi2";
@@ -396,7 +397,7 @@ static void test_mpi(void)
     end();
 }
 
-static void test_munge(void)
+TEST("MUNGE")
 {
     begin(good_site);
     facts.auth = "auth/jwt";
@@ -420,7 +421,7 @@ static void test_munge(void)
 }
 
 /* Where another user can make the folder first, jobs of that node have none. */
-static void test_scratch(void)
+TEST("scratch in a folder of all")
 {
     char *site = g_strconcat(good_site, "scratch: /var/tmp/troupe\n", NULL);
     char *base = g_dir_make_tmp("troupe-check-XXXXXX", NULL);
@@ -449,7 +450,7 @@ static void test_scratch(void)
     g_free(site);
 }
 
-static void test_plugin(void)
+TEST("the plugin")
 {
     struct trp_slurm_plugin *p = &facts.plugin;
     begin(good_site);
@@ -499,7 +500,7 @@ static void test_plugin(void)
     end();
 }
 
-static void test_shapes(void)
+TEST("shapes")
 {
     struct trp_slurm_plugin *p = &facts.plugin;
     begin(good_site);
@@ -519,7 +520,7 @@ static void test_shapes(void)
     end();
 }
 
-static void test_filter(void)
+TEST("the filter")
 {
     begin(good_site);
     facts.cli_filter = "cli_filter/syslog,cli_filter/lua";
@@ -547,7 +548,7 @@ static void test_filter(void)
     end();
 }
 
-static void test_topology(void)
+TEST("racks")
 {
     begin(good_site);
     facts.racks = 0;
@@ -565,27 +566,4 @@ static void test_topology(void)
     check();
     g_assert_cmpuint(found.warnings, ==, 0);
     end();
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/slurm-check/what goes together is fine", test_fine);
-    g_test_add_func("/slurm-check/versions", test_version);
-    g_test_add_func("/slurm-check/partitions", test_partition);
-    g_test_add_func("/slurm-check/GRES", test_gres);
-    g_test_add_func("/slurm-check/licences", test_licence);
-    g_test_add_func("/slurm-check/features", test_feature);
-    g_test_add_func("/slurm-check/routes that are of no use", test_route);
-    g_test_add_func("/slurm-check/profiles that no node holds", test_profile);
-    g_test_add_func("/slurm-check/the driver's job", test_driver);
-    g_test_add_func("/slurm-check/memory and devices", test_memory_and_devices);
-    g_test_add_func("/slurm-check/MUNGE", test_munge);
-    g_test_add_func("/check/srun lacks what gangs are started by", test_mpi);
-    g_test_add_func("/slurm-check/the plugin", test_plugin);
-    g_test_add_func("/slurm-check/shapes", test_shapes);
-    g_test_add_func("/slurm-check/scratch in a folder of all", test_scratch);
-    g_test_add_func("/slurm-check/the filter", test_filter);
-    g_test_add_func("/slurm-check/racks", test_topology);
-    return g_test_run();
 }

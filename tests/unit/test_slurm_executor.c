@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cluster/slurm/steps/executor_state.h"
+#include "unit.h"
 
 enum {
     STARTING = TRP_SLURM_EXECUTOR_STARTING,
@@ -61,7 +62,7 @@ static void tear_down(struct world *w)
     g_assert_cmpint(uv_loop_close(&w->loop), ==, 0);
 }
 
-static void test_enders(void)
+TEST("who ends it")
 {
     static const struct {
         int state, first, then, ender, verdict;
@@ -92,7 +93,7 @@ static void test_enders(void)
 }
 
 /* When Slurm has begun to end it, that the driver kills it then says nothing. */
-static void test_slurm_first(void)
+TEST("slurm begins to end it")
 {
     struct trp_slurm_job gone = {.gone = true};
     struct world w;
@@ -108,7 +109,7 @@ static void test_slurm_first(void)
     tear_down(&w);
 }
 
-static void test_misplaced(void)
+TEST("what does not belong is told")
 {
     struct world w;
     set_up(&w, STARTING);
@@ -120,13 +121,4 @@ static void test_misplaced(void)
     g_assert_nonnull(strstr(w.slurm.misplaced_text, "executor 0 got an admission"));
     g_assert_true(uv_is_active((uv_handle_t *)&w.slurm.pump)); /* it is told soon */
     tear_down(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/slurm-executor/who-ends-it", test_enders);
-    g_test_add_func("/slurm-executor/slurm-begins-to-end-it", test_slurm_first);
-    g_test_add_func("/slurm-executor/what-does-not-belong-is-told", test_misplaced);
-    return g_test_run();
 }

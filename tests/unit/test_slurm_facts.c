@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 
 #include "cluster/slurm/check/facts.h"
+#include "unit.h"
 
 static void write_file(const char *folder, const char *name, const char *text)
 {
@@ -13,7 +14,7 @@ static void write_file(const char *folder, const char *name, const char *text)
     g_free(path);
 }
 
-static void test_plugstack(void)
+TEST("plugstack.conf")
 {
     struct trp_slurm_facts f = {0};
     const struct trp_slurm_plugin *p = &f.plugin;
@@ -59,7 +60,7 @@ static void test_plugstack(void)
 
 /* Any prefix of an ELF file is looked at without harm, and none but a plugin has a
  * version. */
-static void test_plugin_version(void)
+TEST("the version of a plugin")
 {
     char *text, *path = NULL;
     gsize size;
@@ -76,12 +77,4 @@ static void test_plugin_version(void)
     g_unlink(path);
     g_free(path);
     g_free(text);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/slurm-facts/plugstack.conf", test_plugstack);
-    g_test_add_func("/slurm-facts/the version of a plugin", test_plugin_version);
-    return g_test_run();
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cluster/slurm/steps/ghosts.h"
+#include "unit.h"
 
 enum { NODES = 3 };
 
@@ -144,7 +145,7 @@ static void over(struct world *w, uint32_t request, uint32_t step)
     trp_slurm_ghosts_over(&e);
 }
 
-static void test_cancelled(void)
+TEST("one is cancelled others are left")
 {
     static const char refusal[] =
         "Unable to create step for job 7: Memory required by task is not available";
@@ -165,7 +166,7 @@ static void test_cancelled(void)
     tear_down(&w);
 }
 
-static void test_without_ghosts(void)
+TEST("a node without one is used again")
 {
     struct world w;
     set_up(&w);
@@ -176,13 +177,4 @@ static void test_without_ghosts(void)
     g_assert_cmpstr(calls, ==, "steps job=7\n");
     g_free(calls);
     tear_down(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/slurm-ghosts/one-is-cancelled-others-are-left", test_cancelled);
-    g_test_add_func("/slurm-ghosts/a-node-without-one-is-used-again",
-                    test_without_ghosts);
-    return g_test_run();
 }

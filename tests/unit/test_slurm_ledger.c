@@ -6,6 +6,7 @@
 
 #include "cluster/slurm/accounts/node_ledger.h"
 #include "cluster/slurm/helper/inventory_lines.h"
+#include "unit.h"
 
 enum { NODES = 4 };
 
@@ -75,7 +76,7 @@ static void ask(trp_slurm_ledger *b, struct trp_slurm_request *r)
     g_assert_cmpint(trp_slurm_ledger_ask(b, r, NULL), ==, 0);
 }
 
-static void test_first_fit(void)
+TEST("nodes are filled in order, the driver's first")
 {
     static const uint32_t order[] = {1, 0, 0, 2, 2, 3, 3};
     trp_slurm_ledger *b = make_books(1);
@@ -98,7 +99,7 @@ static void test_first_fit(void)
     trp_slurm_ledger_free(b);
 }
 
-static void test_order_of_waiting(void)
+TEST("nobody passes by the first who waits")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request all, large, small;
@@ -124,7 +125,7 @@ static void test_order_of_waiting(void)
     trp_slurm_ledger_free(b);
 }
 
-static void test_ahead(void)
+TEST("what nobody needs yet has room of its own only")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request ahead[2];
@@ -151,7 +152,7 @@ static void test_ahead(void)
 }
 
 /* Work comes first also where room was had for what is ahead. */
-static void test_ahead_comes_last(void)
+TEST("and after all others")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request ahead, full, needed;
@@ -173,7 +174,7 @@ static void test_ahead_comes_last(void)
     trp_slurm_ledger_free(b);
 }
 
-static void test_driver_share(void)
+TEST("the driver has its share")
 {
     trp_slurm_ledger *b = make_books(0);
     struct trp_slurm_request r;
@@ -192,7 +193,7 @@ static void test_driver_share(void)
     trp_slurm_ledger_free(b);
 }
 
-static void test_never(void)
+TEST("what never fits is said in words")
 {
     trp_slurm_ledger *b = make_books(0);
     struct trp_slurm_request r;
@@ -218,7 +219,7 @@ static void test_never(void)
     trp_slurm_ledger_free(b);
 }
 
-static void test_devices(void)
+TEST("devices, features and licences are counted")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request r[5], fast, licensed[3];
@@ -257,7 +258,7 @@ static void test_devices(void)
 }
 
 /* A step over several nodes has the same number of devices on each. */
-static void test_gang_with_devices(void)
+TEST("a gang has as many devices on each node")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request r, half;
@@ -293,7 +294,7 @@ static trp_slurm_ledger *make_uneven(void)
     return b;
 }
 
-static void test_uneven_nodes(void)
+TEST("where nodes have different numbers of them, too")
 {
     trp_slurm_ledger *b = make_uneven();
     struct trp_slurm_request r, three, late;
@@ -332,7 +333,7 @@ static void test_uneven_nodes(void)
 }
 
 /* The job's licences are on no node: their number there may be any. */
-static void test_gang_with_licences(void)
+TEST("a gang's licences are the job's, not its nodes'")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request r;
@@ -352,7 +353,7 @@ static void test_gang_with_licences(void)
     trp_slurm_ledger_free(b);
 }
 
-static void test_whole_cores(void)
+TEST("cores are given whole")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request r;
@@ -366,7 +367,7 @@ static void test_whole_cores(void)
 }
 
 /* The site file says what a resource is in Slurm. */
-static void test_mapping(void)
+TEST("a profile becomes what the site says")
 {
     static const char text[] = "site: 1\n"
                                "resources:\n"
@@ -407,7 +408,7 @@ static void test_mapping(void)
 }
 
 /* What only a discovery script knows of is not Slurm's to count. */
-static void test_scripted(void)
+TEST("what a discovery script tells is not counted")
 {
     trp_site *site = NULL;
     trp_options *o;
@@ -443,7 +444,7 @@ static void test_scripted(void)
     trp_site_free(site);
 }
 
-static void test_standing(void)
+TEST("nodes that are doubtful, closed or gone")
 {
     trp_slurm_ledger *b = make_books(0);
     struct trp_slurm_request r;
@@ -506,7 +507,7 @@ static struct trp_slurm_load load(uint32_t count, uint32_t units, uint64_t cores
         .footprint = r.footprint, .units = units, .count = count};
 }
 
-static void test_keep(void)
+TEST("nodes that a load takes are kept")
 {
     trp_slurm_ledger *b = make_books(1);
     struct trp_slurm_load v[2] = {load(1, 1, 2, 100), load(1, 1, 2, 100)};
@@ -531,7 +532,7 @@ static void test_keep(void)
 }
 
 /* What a load takes does not depend on who waits now. */
-static void test_keep_while_others_wait(void)
+TEST("nodes are kept whoever waits")
 {
     trp_slurm_ledger *b = make_books(0);
     struct trp_slurm_load v = load(4, 1, 4, 100);
@@ -551,7 +552,7 @@ static void test_keep_while_others_wait(void)
     trp_slurm_ledger_free(b);
 }
 
-static void test_keep_what_is_well(void)
+TEST("those are kept that are well")
 {
     trp_slurm_ledger *b = make_books(0);
     struct trp_slurm_load v = load(1, 1, 2, 100);
@@ -575,7 +576,7 @@ static void test_keep_what_is_well(void)
     trp_slurm_ledger_free(b);
 }
 
-static void test_held(void)
+TEST("held nodes get nothing new")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request first, second;
@@ -605,7 +606,7 @@ static void test_held(void)
 
 /* Who makes do uses a node that is doubtful, and none that has been tried in vain or
  * that Slurm says is taken; who does not is passed by, and passes by nobody. */
-static void test_last_resort(void)
+TEST("what is used when there is nothing else")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request v[4], other;
@@ -648,7 +649,7 @@ static void test_last_resort(void)
 
 /* Where a start of a kind has failed others come first for it, as long as that is the
  * only host; who makes do uses it all the same. */
-static void test_failed_start(void)
+TEST("where a start has failed others come first")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request v[5];
@@ -678,7 +679,7 @@ static void test_failed_start(void)
 }
 
 /* What is not to be on some hosts waits for another, and holds up nobody meanwhile. */
-static void test_not_on(void)
+TEST("hosts where one is not to be")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request v[6];
@@ -712,7 +713,7 @@ static void test_not_on(void)
 }
 
 /* Part 0 loses node 0 while one of 3 cores runs on node 1 and nothing on node 2. */
-static void test_resized(void)
+TEST("cores of what runs when a part loses a node are lost")
 {
     trp_slurm_ledger *b = make_books(UINT32_MAX);
     struct trp_slurm_request v[6];
@@ -745,47 +746,4 @@ static void test_resized(void)
     for (uint32_t i = 0; i < 6; i++)
         trp_slurm_ledger_leave(b, &v[i]);
     trp_slurm_ledger_free(b);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/slurm-ledger/nodes are filled in order, the driver's first",
-                    test_first_fit);
-    g_test_add_func("/slurm-ledger/nobody passes by the first who waits",
-                    test_order_of_waiting);
-    g_test_add_func("/slurm-ledger/nodes that are doubtful, closed or gone",
-                    test_standing);
-    g_test_add_func("/slurm-ledger/hosts where one is not to be", test_not_on);
-    g_test_add_func("/slurm-ledger/what nobody needs yet has room of its own only",
-                    test_ahead);
-    g_test_add_func("/slurm-ledger/and after all others", test_ahead_comes_last);
-    g_test_add_func("/slurm-ledger/what is used when there is nothing else",
-                    test_last_resort);
-    g_test_add_func("/slurm-ledger/where a start has failed others come first",
-                    test_failed_start);
-    g_test_add_func("/slurm-ledger/the driver has its share", test_driver_share);
-    g_test_add_func("/slurm-ledger/what never fits is said in words", test_never);
-    g_test_add_func("/slurm-ledger/devices, features and licences are counted",
-                    test_devices);
-    g_test_add_func("/slurm-ledger/a gang has as many devices on each node",
-                    test_gang_with_devices);
-    g_test_add_func("/slurm-ledger/where nodes have different numbers of them, too",
-                    test_uneven_nodes);
-    g_test_add_func("/slurm-ledger/a gang's licences are the job's, not its nodes'",
-                    test_gang_with_licences);
-    g_test_add_func("/slurm-ledger/a profile becomes what the site says", test_mapping);
-    g_test_add_func("/ledger/what a discovery script tells is not counted",
-                    test_scripted);
-    g_test_add_func("/slurm-ledger/cores are given whole", test_whole_cores);
-    g_test_add_func("/slurm-ledger/nodes that a load takes are kept", test_keep);
-    g_test_add_func("/slurm-ledger/nodes are kept whoever waits",
-                    test_keep_while_others_wait);
-    g_test_add_func("/slurm-ledger/those are kept that are well",
-                    test_keep_what_is_well);
-    g_test_add_func("/slurm-ledger/held nodes get nothing new", test_held);
-    g_test_add_func(
-        "/slurm-ledger/cores of what runs when a part loses a node are lost",
-        test_resized);
-    return g_test_run();
 }

@@ -8,6 +8,7 @@
 #include "cluster/slurm/helper/inventory_lines.h"
 #include "cluster/slurm/helper/job_answer.h"
 #include "cluster/slurm/helper/line.h"
+#include "unit.h"
 
 static char *written(void (*put)(FILE *))
 {
@@ -28,7 +29,7 @@ static void put_node(FILE *f)
     trp_slurm_line_end(f);
 }
 
-static void test_round_trip(void)
+TEST("what a line says is read as it was written")
 {
     struct trp_slurm_line l;
     char *text = written(put_node);
@@ -45,7 +46,7 @@ static void test_round_trip(void)
     free(text);
 }
 
-static void test_garbage(void)
+TEST("lines that are none are refused")
 {
     static const char *const bad[] = {
         "",        "7",        "x done",    "-1 done",   "7x go",       "1 a b",
@@ -75,7 +76,7 @@ static void check_pool(const char *text, const char *name, const char *type,
     g_assert_cmpuint(p[0].count, ==, count);
 }
 
-static void test_pools(void)
+TEST("generic resources and licences are read")
 {
     struct trp_slurm_pool p[TRP_SLURM_POOLS];
     check_pool("gpu:a100:2(IDX:0-1)", "gpu", "a100", 2);
@@ -104,7 +105,7 @@ static int add(struct trp_slurm_inventory *i, const char *text)
     return code;
 }
 
-static void test_inventory(void)
+TEST("components of a job are one set of nodes")
 {
     struct trp_slurm_inventory i = {0};
     add(&i, "1 node job=1 name=early");
@@ -132,7 +133,7 @@ static void test_inventory(void)
     trp_slurm_inventory_free(&i);
 }
 
-static void test_found(void)
+TEST("what Slurm told is read again by others")
 {
     struct trp_slurm_inventory i;
     uint64_t rpcs;
@@ -161,7 +162,7 @@ static void test_found(void)
 }
 
 /* Not a job without room, which would wait for additional ones for ever. */
-static void test_unknown_nodes(void)
+TEST("a job that runs, and whose nodes were not told, is an error")
 {
     struct trp_slurm_inventory i;
     uint64_t rpcs;
@@ -173,19 +174,4 @@ static void test_unknown_nodes(void)
                     "what it has of its nodes is not known; is the scontrol of this "
                     "Slurm in PATH?");
     trp_slurm_inventory_free(&i);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/slurm/what a line says is read as it was written",
-                    test_round_trip);
-    g_test_add_func("/slurm/lines that are none are refused", test_garbage);
-    g_test_add_func("/slurm/generic resources and licences are read", test_pools);
-    g_test_add_func("/slurm/components of a job are one set of nodes", test_inventory);
-    g_test_add_func("/slurm/what Slurm told is read again by others", test_found);
-    g_test_add_func(
-        "/slurm/a job that runs, and whose nodes were not told, is an error",
-        test_unknown_nodes);
-    return g_test_run();
 }

@@ -8,6 +8,7 @@
 
 #include "conf/options.h"
 #include "core/sched/speculation.h"
+#include "unit.h"
 
 #define S INT64_C(1000000000)
 #define MS INT64_C(1000000)
@@ -39,7 +40,7 @@ static int compare(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-static void test_median(void)
+TEST("the median is the upper one")
 {
     for (uint32_t seed = 1; seed <= 30; seed++) {
         GRand *rand = g_rand_new_with_seed(seed);
@@ -63,7 +64,7 @@ static void test_median(void)
     trp_speculation_free(NULL);
 }
 
-static void test_quantile(void)
+TEST("a quantile must be done first")
 {
     struct trp_speculation_config c = make_config();
     struct trp_speculation_gate gate;
@@ -93,7 +94,7 @@ static void test_quantile(void)
     }
 }
 
-static void test_never(void)
+TEST("some sets are never looked at")
 {
     struct trp_speculation_config c = make_config();
     struct trp_speculation_gate gate;
@@ -115,7 +116,7 @@ static void test_never(void)
     trp_speculation_free(s);
 }
 
-static void test_thresholds(void)
+TEST("slow is strictly above the threshold")
 {
     struct trp_speculation_config c = make_config();
     struct trp_speculation_set set = {.ntasks = 4, .slots = 1};
@@ -146,7 +147,7 @@ static void test_thresholds(void)
     trp_speculation_free(s);
 }
 
-static void test_by_duration(void)
+TEST("a duration is for sets of one executor")
 {
     struct trp_speculation_config c = make_config();
     struct trp_speculation_set set = {.ntasks = 2, .slots = 2};
@@ -173,7 +174,7 @@ static void test_by_duration(void)
     trp_speculation_free(s);
 }
 
-static void test_efficiency(void)
+TEST("slow ones must be inefficient")
 {
     struct trp_speculation_config c = make_config();
     struct trp_speculation_set set = {.ntasks = 5, .slots = 5};
@@ -199,7 +200,7 @@ static void test_efficiency(void)
     trp_speculation_free(s);
 }
 
-static void test_no_records(void)
+TEST("without records the long run tells")
 {
     struct trp_speculation_config c = make_config();
     struct trp_speculation_set set = {.ntasks = 3, .slots = 1};
@@ -217,7 +218,7 @@ static void test_no_records(void)
     trp_speculation_free(s);
 }
 
-static void test_decommission(void)
+TEST("tasks leave a decommissioned executor")
 {
     struct trp_speculation_config c = make_config();
     struct trp_speculation_set set = {.ntasks = 3, .slots = 3};
@@ -237,21 +238,4 @@ static void test_decommission(void)
     gate.by_median = false;
     g_assert_false(trp_speculation_judge(&c, s, &gate, &facts, 10 * S));
     trp_speculation_free(s);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/speculation/the median is the upper one", test_median);
-    g_test_add_func("/speculation/a quantile must be done first", test_quantile);
-    g_test_add_func("/speculation/some sets are never looked at", test_never);
-    g_test_add_func("/speculation/slow is strictly above the threshold",
-                    test_thresholds);
-    g_test_add_func("/speculation/a duration is for sets of one executor",
-                    test_by_duration);
-    g_test_add_func("/speculation/slow ones must be inefficient", test_efficiency);
-    g_test_add_func("/speculation/without records the long run tells", test_no_records);
-    g_test_add_func("/speculation/tasks leave a decommissioned executor",
-                    test_decommission);
-    return g_test_run();
 }

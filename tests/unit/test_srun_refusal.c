@@ -1,9 +1,10 @@
 /* What is made of srun's words when it has started nothing. */
 #include "executor/srun_refusal.h"
+#include "unit.h"
 
 #include <glib.h>
 
-static void slurms_words_have_a_meaning(void)
+TEST("Slurm's words have a meaning")
 {
     static const char *const not_now[] = {
         "srun: error: Unable to create step for job 308: Memory required by task is "
@@ -31,7 +32,7 @@ static void slurms_words_have_a_meaning(void)
         g_assert_cmpint(trp_srun_refusal(never[i]), ==, TRP_SRUN_NEVER);
 }
 
-static void the_first_error_is_told(void)
+TEST("the first error is told")
 {
     char text[32];
     trp_srun_complaint("srun: job 7 queued\nsrun: error: no room\nsrun: error: more\n",
@@ -43,7 +44,7 @@ static void the_first_error_is_told(void)
     g_assert_cmpstr(text, ==, "");
 }
 
-static void nodes_that_were_not_reached_are_told(void)
+TEST("nodes that were not reached are told")
 {
     char text[128];
     g_assert_true(trp_srun_unreached(
@@ -77,14 +78,4 @@ static void nodes_that_were_not_reached_are_told(void)
                                      "a-long-name: Socket timed out",
                                      small, sizeof small));
     g_assert_cmpstr(small, ==, "Task launch for StepId=7.0 failed on node a-lon");
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/srun/Slurm's words have a meaning", slurms_words_have_a_meaning);
-    g_test_add_func("/srun/the first error is told", the_first_error_is_told);
-    g_test_add_func("/srun/nodes that were not reached are told",
-                    nodes_that_were_not_reached_are_told);
-    return g_test_run();
 }

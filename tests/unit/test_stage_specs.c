@@ -8,6 +8,7 @@
 #include "driver_run.h"
 #include "events/engine_trace.h"
 #include "sim/run/policies.h"
+#include "unit.h"
 
 /* Stage `s` with one more key, and what the engine is to know of it then. */
 struct key {
@@ -164,7 +165,7 @@ static const char *const drivers[] = {"name",        "run",       "argv",    "en
                                       "inputs",      "always",    NULL};
 
 /* A new key is tried above, or named as the driver's. */
-static void test_all_keys(void)
+TEST("each key of a stage is tried")
 {
     for (uint32_t i = 0; i < trp_pipeline_nstage_keys; i++) {
         const char *name = trp_pipeline_stage_keys[i].name;
@@ -179,24 +180,14 @@ static void test_all_keys(void)
     }
 }
 
-static void test_real_runs(void)
+TEST("a real run has every key of a stage")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
         real_run(&keys[i]);
 }
 
-static void test_virtual_runs(void)
+TEST("a virtual run has every key of a stage")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
         virtual_run(&keys[i]);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/stage_specs/each key of a stage is tried", test_all_keys);
-    g_test_add_func("/stage_specs/a real run has every key of a stage", test_real_runs);
-    g_test_add_func("/stage_specs/a virtual run has every key of a stage",
-                    test_virtual_runs);
-    return g_test_run();
 }

@@ -11,6 +11,7 @@
 #include "events/durations.h"
 #include "events/event_log.h"
 #include "events/statistics.h"
+#include "unit.h"
 
 #define S INT64_C(1000000000)
 #define T0 (INT64_C(1800000000) * S)
@@ -62,7 +63,7 @@ static void task(struct trp_statistics *s, uint32_t n, uint32_t executor, double
         ==, 0);
 }
 
-static void held_seconds_follow_the_tasks(void)
+TEST("held seconds belong to the stage whose task ran last")
 {
     struct trp_statistics s = {0};
     trp_executor_id e = {0}, idle = {1};
@@ -107,7 +108,7 @@ static void end_of(struct trp_statistics *s, uint32_t n, double from, double to)
         ==, 0);
 }
 
-static void what_several_hold_is_divided_by_use(void)
+TEST("what several stages hold is divided by use")
 {
     struct trp_statistics s = {0};
     trp_executor_id e = {0};
@@ -130,7 +131,7 @@ static void what_several_hold_is_divided_by_use(void)
     trp_statistics_free(&s);
 }
 
-static void nodes_belong_to_the_stages_that_run(void)
+TEST("nodes belong to the stages that run")
 {
     struct trp_statistics s = {0};
     struct trp_stage_statistics *a, *b;
@@ -156,7 +157,7 @@ static void nodes_belong_to_the_stages_that_run(void)
     trp_statistics_free(&s);
 }
 
-static void attempts_are_counted_by_how_they_ended(void)
+TEST("attempts are counted by how they ended")
 {
     struct trp_statistics s = {0};
     trp_statistics_executor_added(&s, (trp_executor_id){0}, &plain, "h", T0);
@@ -173,7 +174,7 @@ static void attempts_are_counted_by_how_they_ended(void)
     trp_statistics_free(&s);
 }
 
-static void a_gang_holds_its_ranks(void)
+TEST("a gang holds the slots of its ranks")
 {
     struct trp_statistics s = {0};
     struct trp_action v = {
@@ -202,7 +203,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void quantiles_are_near(void)
+TEST("quantiles are exact for few and within 1 % for many")
 {
     enum { MOST = 5000 };
     static const uint32_t sizes[] = {1, 2, 3, 8, 9, 127, 128, 129, 130, MOST};
@@ -235,7 +236,7 @@ static void quantiles_are_near(void)
     }
 }
 
-static void the_longest_duration_has_a_place(void)
+TEST("the longest duration has a place in the histogram")
 {
     struct trp_durations d = {0};
     for (int i = 0; i < 200; i++)
@@ -314,7 +315,7 @@ static char *summary_of(trp_event_log *l)
     return text;
 }
 
-static void the_table_without_devices(void)
+TEST("the table is aligned")
 {
     trp_event_log *l = new_log();
     struct trp_event_stage s = {.stage = {0}, .name = "split", .ntasks = 2};
@@ -335,7 +336,7 @@ static void the_table_without_devices(void)
     trp_event_log_free(l);
 }
 
-static void devices_failures_and_idle_executors_show(void)
+TEST("devices, failures and idle executors show")
 {
     trp_event_log *l = new_log();
     struct trp_event_stage s[] = {
@@ -407,7 +408,7 @@ static void check_summary(trp_event_log *l, uint32_t nlines, const char *const *
     trp_event_log_free(l);
 }
 
-static void forty_stages_are_forty_rows(void)
+TEST("forty stages are forty rows")
 {
     trp_event_log *l = new_log();
     for (uint32_t i = 0; i < 40; i++)
@@ -415,7 +416,7 @@ static void forty_stages_are_forty_rows(void)
     check_summary(l, 2 + 40 + 5, (const char *const[]){"\nsame   default", NULL});
 }
 
-static void stages_of_one_name_are_one_row(void)
+TEST("stages of one name are one row when there are more")
 {
     trp_event_log *l = new_log();
     for (uint32_t i = 0; i < 3000; i++) {
@@ -438,7 +439,7 @@ static void stages_of_one_name_are_one_row(void)
             NULL});
 }
 
-static void names_that_differ_in_a_number_are_one_row(void)
+TEST("names that differ in a number are one row")
 {
     char name[32];
     trp_event_log *l = new_log();
@@ -452,7 +453,7 @@ static void names_that_differ_in_a_number_are_one_row(void)
 }
 
 /* 60 that are there at once, from second 0 to 5 and to 7, and one from 20 to 21. */
-static void what_is_there_at_once_takes_its_time_once(void)
+TEST("what is there at once takes its time once")
 {
     char name[32];
     trp_event_log *l = new_log();
@@ -472,7 +473,7 @@ static void what_is_there_at_once_takes_its_time_once(void)
                               NULL});
 }
 
-static void the_smallest_rows_are_one(void)
+TEST("the smallest rows are one when names are many")
 {
     char name[32];
     trp_event_log *l = new_log();
@@ -493,7 +494,7 @@ static void the_smallest_rows_are_one(void)
 }
 
 /* One that is not cut stands in a line of its own. */
-static void long_names_are_cut_between_characters(void)
+TEST("long names are cut between characters")
 {
     char name[300] = "";
     trp_event_log *l = new_log();
@@ -508,7 +509,7 @@ static void long_names_are_cut_between_characters(void)
     g_free(whole);
 }
 
-static void merged_durations_are_as_if_counted_together(void)
+TEST("merged durations are as if they were counted together")
 {
     static const uint32_t sizes[][2] = {
         {0,   5  },
@@ -537,41 +538,4 @@ static void merged_durations_are_as_if_counted_together(void)
         trp_durations_free(&d[1]);
         trp_durations_free(&all);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/summary/what several stages hold is divided by use",
-                    what_several_hold_is_divided_by_use);
-    g_test_add_func("/summary/held seconds belong to the stage whose task ran last",
-                    held_seconds_follow_the_tasks);
-    g_test_add_func("/summary/nodes belong to the stages that run",
-                    nodes_belong_to_the_stages_that_run);
-    g_test_add_func("/summary/attempts are counted by how they ended",
-                    attempts_are_counted_by_how_they_ended);
-    g_test_add_func("/summary/a gang holds the slots of its ranks",
-                    a_gang_holds_its_ranks);
-    g_test_add_func("/summary/quantiles are exact for few and within 1 % for many",
-                    quantiles_are_near);
-    g_test_add_func("/summary/the longest duration has a place in the histogram",
-                    the_longest_duration_has_a_place);
-    g_test_add_func("/summary/the table is aligned", the_table_without_devices);
-    g_test_add_func("/summary/devices, failures and idle executors show",
-                    devices_failures_and_idle_executors_show);
-    g_test_add_func("/summary/forty stages are forty rows",
-                    forty_stages_are_forty_rows);
-    g_test_add_func("/summary/stages of one name are one row when there are more",
-                    stages_of_one_name_are_one_row);
-    g_test_add_func("/summary/the smallest rows are one when names are many",
-                    the_smallest_rows_are_one);
-    g_test_add_func("/summary/what is there at once takes its time once",
-                    what_is_there_at_once_takes_its_time_once);
-    g_test_add_func("/summary/names that differ in a number are one row",
-                    names_that_differ_in_a_number_are_one_row);
-    g_test_add_func("/summary/long names are cut between characters",
-                    long_names_are_cut_between_characters);
-    g_test_add_func("/summary/merged durations are as if they were counted together",
-                    merged_durations_are_as_if_counted_together);
-    return g_test_run();
 }

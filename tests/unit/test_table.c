@@ -1,5 +1,6 @@
 /* Tables and text that fit 80 columns whatever is in them. */
 #include "conf/table.h"
+#include "unit.h"
 
 #include <glib.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static glong widest(const char *text)
     return most;
 }
 
-static void columns_are_as_wide_as_their_cells(void)
+TEST("columns are as wide as their cells")
 {
     static const char *const rows[][COLUMNS] = {
         {"a",       "1",   "2s", "10s", "0.1", "failed"},
@@ -60,7 +61,7 @@ static void columns_are_as_wide_as_their_cells(void)
     free(text);
 }
 
-static void long_names_stand_alone_and_long_texts_are_wrapped(void)
+TEST("long names stand alone, long texts are wrapped")
 {
     static const char *const rows[][COLUMNS] = {
         {"short",                                                    "1", "2s", "10s", "0.1", ""                                                   },
@@ -81,7 +82,7 @@ static void long_names_stand_alone_and_long_texts_are_wrapped(void)
     free(text);
 }
 
-static void what_is_too_wide_comes_in_parts(void)
+TEST("what is too wide comes in parts")
 {
     static const char *const rows[][COLUMNS] = {
         {"a-stage-whose-name-is-long", "123456789012345678", "12345678901234",
@@ -95,7 +96,7 @@ static void what_is_too_wide_comes_in_parts(void)
     free(text);
 }
 
-static void whatever_is_in_it_a_table_fits(void)
+TEST("whatever is in it, a table fits")
 {
     static const int lengths[] = {0, 1, 9, 30, 64};
     for (int i = 0; i < 5 * 5 * 5 * 5; i++) {
@@ -119,7 +120,7 @@ static void whatever_is_in_it_a_table_fits(void)
     }
 }
 
-static void a_message_stands_whole_in_its_row(void)
+TEST("a message stands whole in its row")
 {
     trp_table *t = trp_table_new(columns, COLUMNS);
     for (int c = 0; c + 1 < COLUMNS; c++)
@@ -130,7 +131,7 @@ static void a_message_stands_whole_in_its_row(void)
     free(text);
 }
 
-static void text_is_broken_at_spaces(void)
+TEST("text is broken at spaces")
 {
     char *text;
     size_t size;
@@ -148,21 +149,4 @@ static void text_is_broken_at_spaces(void)
         "of 80 columns\n"
         "      has room for, so it goes on below\n");
     free(text);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/table/columns are as wide as their cells",
-                    columns_are_as_wide_as_their_cells);
-    g_test_add_func("/table/long names stand alone, long texts are wrapped",
-                    long_names_stand_alone_and_long_texts_are_wrapped);
-    g_test_add_func("/table/what is too wide comes in parts",
-                    what_is_too_wide_comes_in_parts);
-    g_test_add_func("/table/whatever is in it, a table fits",
-                    whatever_is_in_it_a_table_fits);
-    g_test_add_func("/table/a message stands whole in its row",
-                    a_message_stands_whole_in_its_row);
-    g_test_add_func("/table/text is broken at spaces", text_is_broken_at_spaces);
-    return g_test_run();
 }

@@ -4,6 +4,7 @@
 #include <glib.h>
 
 #include "core/alloc/targets.h"
+#include "unit.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -44,7 +45,7 @@ static bool tick(trp_targets *t, int64_t now)
     return any;
 }
 
-static void test_series(void)
+TEST("grow by one, two, four up to the maximum")
 {
     static const uint32_t wanted[] = {1, 3, 7, 15, 20, 20};
     trp_targets *t = targets_of((struct trp_targets_config){.max = 20});
@@ -65,7 +66,7 @@ static void test_series(void)
     trp_targets_free(t);
 }
 
-static void test_deadlines_are_the_profiles_own(void)
+TEST("each profile has its own deadline")
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
     profile(t, 0, 1);
@@ -82,7 +83,7 @@ static void test_deadlines_are_the_profiles_own(void)
     trp_targets_free(t);
 }
 
-static void test_refused(void)
+TEST("what was refused is as before and tried again")
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
     profile(t, 0, 1);
@@ -106,7 +107,7 @@ static void test_refused(void)
 }
 
 /* Tasks of a stage that is over still run and need their executors. */
-static void test_zombies(void)
+TEST("tasks of a stage that is over still count")
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
     profile(t, 0, 2);
@@ -127,7 +128,7 @@ static void test_zombies(void)
     trp_targets_free(t);
 }
 
-static void test_again(void)
+TEST("a lost output makes its task pending again")
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
     profile(t, 0, 1);
@@ -144,7 +145,7 @@ static void test_again(void)
     trp_targets_free(t);
 }
 
-static void test_ratio_is_exact(void)
+TEST("the ratio is exact for any count")
 {
     static const struct {
         const char *ratio;
@@ -170,7 +171,7 @@ static void test_ratio_is_exact(void)
     }
 }
 
-static void test_gang_is_asked_for_at_once(void)
+TEST("a gang waits for no deadline")
 {
     trp_targets *t = targets_of((struct trp_targets_config){.max = 10});
     uint32_t gang;
@@ -188,7 +189,7 @@ static void test_gang_is_asked_for_at_once(void)
 /* Decision 10. */
 /* Decision 6: the ratio saves executors for tasks that can wait, and a gang's cannot.
  */
-static void test_gang_takes_no_ratio(void)
+TEST("the ratio does not shrink a gang")
 {
     trp_targets *t = targets_of((struct trp_targets_config){.ratio = TRP_ONE / 3});
     uint32_t gang;
@@ -211,7 +212,7 @@ static void test_gang_takes_no_ratio(void)
     trp_targets_free(t);
 }
 
-static void test_copy_beside_one_host(void)
+TEST("a copy gets an executor on another host")
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
     profile(t, 0, 4);
@@ -296,7 +297,7 @@ static void random_event(trp_targets *t, struct plain *s, GRand *r, int64_t now)
         s->there = false;
 }
 
-static void test_random(void)
+TEST("needs equal a recount in random streams")
 {
     for (uint32_t seed = 0; seed < 200; seed++) {
         GRand *r = g_rand_new_with_seed(seed);
@@ -324,25 +325,4 @@ static void test_random(void)
         trp_targets_free(t);
         g_rand_free(r);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/targets/grow by one, two, four up to the maximum", test_series);
-    g_test_add_func("/targets/each profile has its own deadline",
-                    test_deadlines_are_the_profiles_own);
-    g_test_add_func("/targets/what was refused is as before and tried again",
-                    test_refused);
-    g_test_add_func("/targets/tasks of a stage that is over still count", test_zombies);
-    g_test_add_func("/targets/a lost output makes its task pending again", test_again);
-    g_test_add_func("/targets/the ratio is exact for any count", test_ratio_is_exact);
-    g_test_add_func("/targets/a gang waits for no deadline",
-                    test_gang_is_asked_for_at_once);
-    g_test_add_func("/targets/the ratio does not shrink a gang",
-                    test_gang_takes_no_ratio);
-    g_test_add_func("/targets/a copy gets an executor on another host",
-                    test_copy_beside_one_host);
-    g_test_add_func("/targets/needs equal a recount in random streams", test_random);
-    return g_test_run();
 }

@@ -5,9 +5,10 @@
 
 #include "conf/options.h"
 #include "core/topo/hosts.h"
+#include "unit.h"
 #include "world/world.h"
 
-static void a_barrier_stage_starts_when_all_its_slots_are_there(void)
+TEST("a barrier stage starts when all its slots are there")
 {
     struct trp_engine_config c = world_config(4);
     struct trp_stage_spec s = world_stage("a", 3);
@@ -31,7 +32,7 @@ static void a_barrier_stage_starts_when_all_its_slots_are_there(void)
     world_free(&w);
 }
 
-static void a_barrier_stage_beyond_the_limits_fails_at_once(void)
+TEST("a barrier stage beyond the limits fails at once")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 3);
@@ -46,7 +47,7 @@ static void a_barrier_stage_beyond_the_limits_fails_at_once(void)
     world_free(&w);
 }
 
-static void a_slow_task_gets_a_copy_and_the_first_to_finish_wins(void)
+TEST("a slow task gets a copy and the first to finish wins")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 4);
@@ -76,7 +77,7 @@ static void a_slow_task_gets_a_copy_and_the_first_to_finish_wins(void)
     world_free(&w);
 }
 
-static void a_task_leaves_the_executor_it_failed_on(void)
+TEST("a task leaves the executor it failed on")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 1);
@@ -126,7 +127,7 @@ static bool are_recalled(const struct world *w, uint32_t executor)
     return all;
 }
 
-static void what_waits_on_an_excluded_executor_goes_elsewhere(void)
+TEST("what waits on an excluded executor goes elsewhere")
 {
     struct trp_engine_config c;
     struct trp_stage_spec s = world_stage("a", 30);
@@ -145,7 +146,7 @@ static void what_waits_on_an_excluded_executor_goes_elsewhere(void)
     world_free(&w);
 }
 
-static void what_waits_on_an_executor_that_the_application_excludes_goes_elsewhere(void)
+TEST("what waits on an executor that the application excludes goes elsewhere")
 {
     struct trp_engine_config c;
     struct trp_stage_spec v[] = {world_stage("a", 1), world_stage("b", 40)};
@@ -215,7 +216,7 @@ static void submit_at_h0(struct world *w, struct trp_stage_spec s, uint32_t stag
 }
 
 /* Only a launch gives a stage that can run nowhere more time. */
-static void offers_without_a_launch_leave_the_time_of_the_excluded(void)
+TEST("offers without a launch leave the time of the excluded")
 {
     struct trp_engine_config c = world_config(3);
     struct trp_stage_spec a = world_stage("a", 1);
@@ -244,7 +245,7 @@ static void offers_without_a_launch_leave_the_time_of_the_excluded(void)
     world_free(&w);
 }
 
-static void a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing(void)
+TEST("a decommissioned executor gets nothing and its loss counts nothing")
 {
     struct trp_engine_config c = world_config(1);
     struct trp_stage_spec s = world_stage("a", 2);
@@ -270,7 +271,7 @@ static const char *on_h2_then_h3(uint32_t executor)
 }
 
 /* No executor was ever on h1, whose rack is that of h2. */
-static void the_rack_of_a_host_without_executors_counts(void)
+TEST("the rack of a host without executors counts")
 {
     static const struct trp_host_rack racks[] = {
         {"h1", "r1"},
@@ -302,20 +303,4 @@ static void the_rack_of_a_host_without_executors_counts(void)
     world_come(&w, 1);
     world_run_out(&w, SECOND);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/task_sets/" #f, f)
-    ADD(a_barrier_stage_starts_when_all_its_slots_are_there);
-    ADD(a_barrier_stage_beyond_the_limits_fails_at_once);
-    ADD(a_slow_task_gets_a_copy_and_the_first_to_finish_wins);
-    ADD(a_task_leaves_the_executor_it_failed_on);
-    ADD(what_waits_on_an_excluded_executor_goes_elsewhere);
-    ADD(what_waits_on_an_executor_that_the_application_excludes_goes_elsewhere);
-    ADD(offers_without_a_launch_leave_the_time_of_the_excluded);
-    ADD(a_decommissioned_executor_gets_nothing_and_its_loss_counts_nothing);
-    ADD(the_rack_of_a_host_without_executors_counts);
-    return g_test_run();
 }

@@ -7,8 +7,9 @@
 
 #include "cluster/topology.h"
 #include "conf/racks.h"
+#include "unit.h"
 
-static void racks_order_the_hosts(void)
+TEST("hosts are ordered by the racks that the site says")
 {
     static const char text[] = "n[1-2],n10 r10\nn3 r2\n";
     const struct trp_host_view hosts[] = {
@@ -45,12 +46,4 @@ static void racks_order_the_hosts(void)
     g_assert_null(strstr(strstr(printed, "rack r10") + 1, "rack r10"));
     free(printed);
     trp_topology_free(all);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/topology/hosts are ordered by the racks that the site says",
-                    racks_order_the_hosts);
-    return g_test_run();
 }

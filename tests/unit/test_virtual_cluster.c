@@ -6,6 +6,7 @@
 #include "conf/options.h"
 #include "core/profile/manager.h"
 #include "sim/run/virtual_cluster.h"
+#include "unit.h"
 
 static uint32_t granted[8], ngranted;
 
@@ -21,7 +22,7 @@ static void on_job(void *context, uint32_t line, uint32_t shares, uint32_t nodes
 }
 
 /* What is not to be on some hosts waits for another, and holds up nobody meanwhile. */
-static void test_not_on(void)
+TEST("hosts where one is not to be")
 {
     static const char file[] =
         "cluster: 1\nnodes: [{name: n, count: 2, cores: 2, memory: 16g, inside: 2}]\n";
@@ -69,11 +70,4 @@ static void test_not_on(void)
     trp_virtual_cluster_free(c);
     trp_profiles_free(profiles);
     trp_sim_cluster_free(model);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/virtual-cluster/hosts where one is not to be", test_not_on);
-    return g_test_run();
 }

@@ -9,6 +9,7 @@
 #include "sim/run/policies.h"
 #include "sim/run/replay.h"
 #include "sim/run/virtual_report.h"
+#include "unit.h"
 
 /* Two nodes of 4 cores, one of them inside; 100 s in the queue, 10 s to start. */
 #define TWO_NODES                                                                      \
@@ -93,7 +94,7 @@ static void good(struct play *v)
 #define SECONDS(ns, s) g_assert_cmpint((ns), ==, (int64_t)((s)*1e9))
 #define CORE_SECONDS(a, s) g_assert_cmpfloat_with_epsilon((a).cores, s, 1e-6)
 
-static void test_inside_serves_both_waves(void)
+TEST("inside serves both waves")
 {
     struct play v;
     load(&v, TWO_NODES, "durations: 1\ndefault: 60s\n", EIGHT_TASKS);
@@ -112,7 +113,7 @@ static void test_inside_serves_both_waves(void)
     end(&v);
 }
 
-static void test_an_additional_job(void)
+TEST("an additional job")
 {
     struct play v;
     load(&v, TWO_NODES, "durations: 1\nstages: {a: 300s}\n", EIGHT_TASKS);
@@ -162,7 +163,7 @@ static void test_an_additional_job(void)
     "  - {name: a, tasks: 8, profile: four, executors: {max: 1}, run: x}\n"            \
     "  - {name: b, tasks: 1, after: [a], profile: card, run: x" more "}\n"
 
-static void test_look_ahead(void)
+TEST("look ahead")
 {
     struct play v;
     load(&v, GPU_OUTSIDE, "durations: 1\nstages: {a: 100s, b: 50s}\n", THEN_GPU(""));
@@ -185,7 +186,7 @@ static void test_look_ahead(void)
     end(&v);
 }
 
-static void test_look_ahead_as_a_stage_says(void)
+TEST("look-ahead as a stage says")
 {
     static const char durations[] = "durations: 1\nstages: {a: 100s, b: 50s}\n";
     struct play v;
@@ -203,7 +204,7 @@ static void test_look_ahead_as_a_stage_says(void)
     end(&v);
 }
 
-static void test_a_job_a_stage_holds_all_to_its_end(void)
+TEST("a job a stage holds all to its end")
 {
     struct play v;
     load(&v, TWO_NODES,
@@ -225,7 +226,7 @@ static void test_a_job_a_stage_holds_all_to_its_end(void)
     end(&v);
 }
 
-static void test_gang_over_nodes(void)
+TEST("gang over nodes")
 {
     struct play v;
     load(&v,
@@ -245,7 +246,7 @@ static void test_gang_over_nodes(void)
     end(&v);
 }
 
-static void test_whole_nodes(void)
+TEST("whole nodes")
 {
     struct play v;
     load(&v,
@@ -262,7 +263,7 @@ static void test_whole_nodes(void)
     end(&v);
 }
 
-static void test_what_fails_fails(void)
+TEST("what fails fails")
 {
     struct play v;
     load(&v, TWO_NODES, "durations: 1\ndefault: {constant: 10s, fail: 1}\n",
@@ -281,7 +282,7 @@ static void test_what_fails_fails(void)
     end(&v);
 }
 
-static void test_what_never_fits_is_told(void)
+TEST("what never fits is told")
 {
     struct play v;
     load(&v, TWO_NODES, "durations: 1\ndefault: 60s\n",
@@ -336,7 +337,7 @@ static char *json_of(struct play *v, const char *policy)
     return text;
 }
 
-static void test_the_same_seed_gives_the_same_bytes(void)
+TEST("the same seed gives the same bytes")
 {
     for (const struct trp_policy *p = trp_policies; p->name; p++) {
         struct play v;
@@ -361,7 +362,7 @@ static void test_the_same_seed_gives_the_same_bytes(void)
     }
 }
 
-static void test_a_recorded_run_is_decided_again(void)
+TEST("a recorded run is decided again")
 {
     struct play v;
     char file[] = "/tmp/troupe-trace-XXXXXX";
@@ -382,7 +383,7 @@ static void test_a_recorded_run_is_decided_again(void)
     end(&v);
 }
 
-static void test_barriers(void)
+TEST("the tasks of a barrier stage start at once")
 {
     struct play v;
     load(&v,
@@ -407,7 +408,7 @@ static void test_barriers(void)
 
 /* Whoever holds idle executors that it cannot use without another one, behind somebody
  * who waits for the room of these, gives way. */
-static void test_nobody_waits_for_each_other(void)
+TEST("nobody waits for each other")
 {
     static const struct {
         const char *cluster, *stages, *options;
@@ -464,31 +465,4 @@ static void test_nobody_waits_for_each_other(void)
         g_free(durations);
         g_free(pipeline);
     }
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/virtual-run/inside-serves-both-waves",
-                    test_inside_serves_both_waves);
-    g_test_add_func("/virtual-run/an-additional-job", test_an_additional_job);
-    g_test_add_func("/virtual-run/look-ahead", test_look_ahead);
-    g_test_add_func("/virtual-run/look-ahead as a stage says",
-                    test_look_ahead_as_a_stage_says);
-    g_test_add_func("/virtual-run/a-job-a-stage-holds-all-to-its-end",
-                    test_a_job_a_stage_holds_all_to_its_end);
-    g_test_add_func("/virtual-run/gang-over-nodes", test_gang_over_nodes);
-    g_test_add_func("/virtual-run/whole-nodes", test_whole_nodes);
-    g_test_add_func("/virtual-run/what-fails-fails", test_what_fails_fails);
-    g_test_add_func("/virtual-run/what-never-fits-is-told",
-                    test_what_never_fits_is_told);
-    g_test_add_func("/virtual-run/the-same-seed-gives-the-same-bytes",
-                    test_the_same_seed_gives_the_same_bytes);
-    g_test_add_func("/virtual-run/a-recorded-run-is-decided-again",
-                    test_a_recorded_run_is_decided_again);
-    g_test_add_func("/virtual-run/nobody waits for each other",
-                    test_nobody_waits_for_each_other);
-    g_test_add_func("/virtual-run/the tasks of a barrier stage start at once",
-                    test_barriers);
-    return g_test_run();
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "driver/driver_state.h"
+#include "unit.h"
 #include "world/world.h"
 
 /* The cluster's reason. */
@@ -119,7 +120,7 @@ static char **end(struct waiting *x)
     return lines;
 }
 
-static void who_waits_is_told_every_minute(void)
+TEST("who waits is told every minute")
 {
     static const int at[] = {15, 45, 105, 165, 225};
     struct waiting x;
@@ -138,7 +139,7 @@ static void who_waits_is_told_every_minute(void)
     g_strfreev(lines);
 }
 
-static void what_is_told_is_the_reason_of_the_moment(void)
+TEST("what is told is the reason of the moment")
 {
     struct waiting x;
     begin(&x);
@@ -151,7 +152,7 @@ static void what_is_told_is_the_reason_of_the_moment(void)
     g_strfreev(lines);
 }
 
-static void a_stage_that_runs_is_not_told_of(void)
+TEST("a stage that runs is not told of")
 {
     struct waiting x;
     begin(&x);
@@ -213,7 +214,7 @@ static struct trp_driver_job *job_of(struct waiting *x)
     return &job;
 }
 
-static void a_reason_is_noted_when_it_is_another_one(void)
+TEST("a reason is noted when it is another one")
 {
     struct waiting x;
     begin(&x);
@@ -232,7 +233,7 @@ static void a_reason_is_noted_when_it_is_another_one(void)
 
 /* In an old stage a line needs a thousandth of its age; what was left out is told then.
  */
-static void a_reason_that_changes_all_the_time_is_noted_seldom(void)
+TEST("a reason that changes all the time is noted seldom")
 {
     struct waiting x;
     begin(&x);
@@ -252,7 +253,7 @@ static void a_reason_that_changes_all_the_time_is_noted_seldom(void)
     g_strfreev(end(&x));
 }
 
-static void nothing_is_looked_at_when_nothing_has_happened(void)
+TEST("nothing is looked at when nothing has happened")
 {
     struct waiting x;
     begin(&x);
@@ -264,22 +265,4 @@ static void nothing_is_looked_at_when_nothing_has_happened(void)
     trp_driver_log_waits(&x.d, SECOND / 10);
     g_assert_cmpint(trp_driver_log_waits_due(&x.d), ==, INT64_MAX);
     g_strfreev(end(&x));
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/waiting/who waits is told every minute",
-                    who_waits_is_told_every_minute);
-    g_test_add_func("/waiting/what is told is the reason of the moment",
-                    what_is_told_is_the_reason_of_the_moment);
-    g_test_add_func("/waiting/a stage that runs is not told of",
-                    a_stage_that_runs_is_not_told_of);
-    g_test_add_func("/waiting/a reason is noted when it is another one",
-                    a_reason_is_noted_when_it_is_another_one);
-    g_test_add_func("/waiting/a reason that changes all the time is noted seldom",
-                    a_reason_that_changes_all_the_time_is_noted_seldom);
-    g_test_add_func("/waiting/nothing is looked at when nothing has happened",
-                    nothing_is_looked_at_when_nothing_has_happened);
-    return g_test_run();
 }

@@ -3,6 +3,7 @@
 #include <glib.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 static void end_all(struct world *w, int64_t duration)
@@ -11,7 +12,7 @@ static void end_all(struct world *w, int64_t duration)
         world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, duration);
 }
 
-static void executors_are_asked_for_by_steps(void)
+TEST("executors are asked for by steps")
 {
     static const uint32_t wanted[] = {0, 1, 3, 7, 10, 10};
     struct trp_engine_config c = world_config(UINT32_MAX);
@@ -32,7 +33,7 @@ static void executors_are_asked_for_by_steps(void)
     world_free(&w);
 }
 
-static void the_initial_number_is_asked_for_when_a_profile_is_first_used(void)
+TEST("the initial number is asked for when a profile is first used")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 100);
@@ -49,7 +50,7 @@ static void the_initial_number_is_asked_for_when_a_profile_is_first_used(void)
     world_free(&w);
 }
 
-static void targets_fall_when_tasks_end(void)
+TEST("targets fall when tasks end")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 6), t = world_stage("b", 1);
@@ -72,7 +73,7 @@ static void targets_fall_when_tasks_end(void)
 }
 
 /* Its executor had begun it when the engine still took it for queued. */
-static void a_queued_task_that_has_ended_is_not_waited_for(void)
+TEST("a queued task that has ended is not waited for")
 {
     static const enum trp_end_status how[] = {TRP_END_SUCCESS, TRP_END_EXIT,
                                               TRP_END_MEMORY};
@@ -103,7 +104,7 @@ static void a_queued_task_that_has_ended_is_not_waited_for(void)
     }
 }
 
-static void limits_hold_over_all_profiles(void)
+TEST("limits hold over all profiles")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec v[] = {world_stage("a", 10), world_stage("b", 10)};
@@ -127,7 +128,7 @@ static void limits_hold_over_all_profiles(void)
     world_free(&w);
 }
 
-static void a_profile_beyond_a_limit_fails_at_once(void)
+TEST("a profile beyond a limit fails at once")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 1);
@@ -147,7 +148,7 @@ static void a_profile_beyond_a_limit_fails_at_once(void)
     world_free(&w);
 }
 
-static void what_expired_goes_as_far_as_nobody_needs_it(void)
+TEST("what expired goes as far as nobody needs it")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 5);
@@ -179,7 +180,7 @@ static const char *on_one_host(uint32_t executor)
     return executor < 2 ? "h0" : "h1";
 }
 
-static void a_copy_gets_an_executor_on_another_host(void)
+TEST("a copy gets an executor on another host")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 4);
@@ -252,7 +253,7 @@ static uint32_t asked_for(const struct world *w)
     return n;
 }
 
-static void a_copy_that_can_run_nowhere_needs_no_executor(void)
+TEST("a copy that can run nowhere needs no executor")
 {
     struct world w;
     a_copy_waits(&w, 1);
@@ -265,7 +266,7 @@ static void a_copy_that_can_run_nowhere_needs_no_executor(void)
     world_free(&w);
 }
 
-static void a_copy_asks_for_one_executor_at_most(void)
+TEST("a copy asks for one executor at most")
 {
     struct world w;
     a_copy_waits(&w, 2);
@@ -284,7 +285,7 @@ static void a_copy_asks_for_one_executor_at_most(void)
 }
 
 /* With alloc.grow=ramp, too. */
-static void a_copy_in_vain_holds_nothing_while_targets_grow(void)
+TEST("a copy in vain holds nothing while targets grow")
 {
     for (uint32_t hosts = 1; hosts <= 2; hosts++) {
         struct world w;
@@ -299,7 +300,7 @@ static void a_copy_in_vain_holds_nothing_while_targets_grow(void)
     }
 }
 
-static void a_barrier_stage_keeps_its_executors_when_it_runs_again(void)
+TEST("a barrier stage keeps its executors when it runs again")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("together", 2);
@@ -348,7 +349,7 @@ static uint32_t an_output_is_missed(struct world *w, bool same)
     return w->nlive;
 }
 
-static void a_stage_that_missed_its_input_keeps_its_executors(void)
+TEST("a stage that missed its input keeps its executors")
 {
     struct world w;
     g_assert_cmpuint(an_output_is_missed(&w, true), >=, 1);
@@ -364,7 +365,7 @@ static void a_stage_that_missed_its_input_keeps_its_executors(void)
 }
 
 /* Its own would only be in the way; those of the stage before come meanwhile. */
-static void what_is_made_again_has_its_executors_before_that(void)
+TEST("what is made again has its executors before that")
 {
     struct world w;
     an_output_is_missed(&w, false);
@@ -379,7 +380,7 @@ static void what_is_made_again_has_its_executors_before_that(void)
     world_free(&w);
 }
 
-static void a_stage_excluded_everywhere_gets_another_executor(void)
+TEST("a stage excluded everywhere gets another executor")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 2);
@@ -399,7 +400,7 @@ static void a_stage_excluded_everywhere_gets_another_executor(void)
 }
 
 /* It may have to wait for a launch there, since its host is none that is preferred. */
-static void a_stage_excluded_everywhere_gets_one_executor_more(void)
+TEST("a stage excluded everywhere gets one executor more")
 {
     static const uint32_t first[] = {0, 1, 2};
     static const struct trp_place at_h0[] = {
@@ -447,7 +448,7 @@ static void run_dataset(struct world *w, uint32_t n)
     world_run_out(w, SECOND);
 }
 
-static void what_an_executor_holds_keeps_it(void)
+TEST("what an executor holds keeps it")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_dataset_parent shuffled = {.dataset = 0, .shuffle = true};
@@ -506,7 +507,7 @@ static void hold(struct world *w, bool more)
 
 /* At the end of a stage the others go; those that hold something when a request of
  * another shape finds no room. */
-static void cached_partitions_keep_an_executor_until_others_lack_room(void)
+TEST("cached partitions keep an executor until others lack room")
 {
     struct world w;
     hold(&w, false);
@@ -517,7 +518,7 @@ static void cached_partitions_keep_an_executor_until_others_lack_room(void)
     world_free(&w);
 }
 
-static void they_stay_longer_where_more_may_be_had(void)
+TEST("they stay longer where more may be had")
 {
     struct world w;
     hold(&w, true);
@@ -528,7 +529,7 @@ static void they_stay_longer_where_more_may_be_had(void)
     world_free(&w);
 }
 
-static void they_stay_while_others_are_coming(void)
+TEST("they stay while others are coming")
 {
     struct world w;
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_GRANTED, .granted = {{1}}};
@@ -548,7 +549,7 @@ static const char *same_host(uint32_t executor)
 enum { HALF = 12 };
 
 /* One runs dry while the other has many of its own. */
-static void queue_ahead_leaves_cached_partitions_where_they_are(void)
+TEST("queue ahead leaves cached partitions where they are")
 {
     struct trp_engine_config c;
     struct world w;
@@ -586,7 +587,7 @@ static void queue_ahead_leaves_cached_partitions_where_they_are(void)
     world_free(&w);
 }
 
-static void what_is_cleaned_up_keeps_nothing(void)
+TEST("what is cleaned up keeps nothing")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_dataset_parent shuffled = {.dataset = 0, .shuffle = true};
@@ -607,7 +608,7 @@ static void what_is_cleaned_up_keeps_nothing(void)
     world_free(&w);
 }
 
-static void the_oldest_stay_for_a_narrower_stage(void)
+TEST("the oldest stay for a narrower stage")
 {
     for (uint32_t later = 1; later <= 2; later++) {
         const struct trp_parent_spec after[] = {{.stage = 0}, {.stage = 1}};
@@ -633,7 +634,7 @@ static void the_oldest_stay_for_a_narrower_stage(void)
     }
 }
 
-static void of_idle_ones_of_another_profile_the_oldest_serve(void)
+TEST("of idle ones of another profile the oldest serve")
 {
     const struct trp_parent_spec after = {.stage = 0};
     struct trp_engine_config c = world_config(UINT32_MAX);
@@ -651,35 +652,4 @@ static void of_idle_ones_of_another_profile_the_oldest_serve(void)
     for (guint k = 0; k < w.nlive; k++)
         g_assert_cmpuint(w.live[k], <, 2);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/wanted/" #f, f)
-    ADD(executors_are_asked_for_by_steps);
-    ADD(the_initial_number_is_asked_for_when_a_profile_is_first_used);
-    ADD(targets_fall_when_tasks_end);
-    ADD(a_queued_task_that_has_ended_is_not_waited_for);
-    ADD(limits_hold_over_all_profiles);
-    ADD(a_profile_beyond_a_limit_fails_at_once);
-    ADD(what_expired_goes_as_far_as_nobody_needs_it);
-    ADD(a_copy_gets_an_executor_on_another_host);
-    ADD(a_copy_that_can_run_nowhere_needs_no_executor);
-    ADD(a_copy_in_vain_holds_nothing_while_targets_grow);
-    ADD(a_copy_asks_for_one_executor_at_most);
-    ADD(a_barrier_stage_keeps_its_executors_when_it_runs_again);
-    ADD(a_stage_that_missed_its_input_keeps_its_executors);
-    ADD(what_is_made_again_has_its_executors_before_that);
-    ADD(what_an_executor_holds_keeps_it);
-    ADD(cached_partitions_keep_an_executor_until_others_lack_room);
-    ADD(they_stay_longer_where_more_may_be_had);
-    ADD(they_stay_while_others_are_coming);
-    ADD(queue_ahead_leaves_cached_partitions_where_they_are);
-    ADD(what_is_cleaned_up_keeps_nothing);
-    ADD(a_stage_excluded_everywhere_gets_another_executor);
-    ADD(a_stage_excluded_everywhere_gets_one_executor_more);
-    ADD(of_idle_ones_of_another_profile_the_oldest_serve);
-    ADD(the_oldest_stay_for_a_narrower_stage);
-    return g_test_run();
 }

@@ -5,6 +5,7 @@
 
 #include "driver_files.h"
 #include "os/whole_file.h"
+#include "unit.h"
 
 enum { LARGE = 200000 };
 
@@ -17,7 +18,7 @@ static char *read_some(const char *path, size_t most, size_t *ret_size)
     return text;
 }
 
-static void reads_to_the_end(void)
+TEST("a file is read to its end")
 {
     char *dir = files_new(), *path = g_build_filename(dir, "f", NULL);
     const size_t sizes[] = {0, 1, 65535, 65536, 65537, LARGE};
@@ -35,7 +36,7 @@ static void reads_to_the_end(void)
     files_free(dir);
 }
 
-static void tells_that_there_is_more(void)
+TEST("of more than is wanted there is one byte too many")
 {
     char *dir = files_new(), *path = g_build_filename(dir, "f", NULL);
     char *bytes = g_strnfill(LARGE, 'x');
@@ -51,7 +52,7 @@ static void tells_that_there_is_more(void)
     files_free(dir);
 }
 
-static void reads_a_pipe_and_refuses_a_folder(void)
+TEST("a pipe is read, a folder is not")
 {
     int ends[2];
     char *text;
@@ -68,7 +69,7 @@ static void reads_a_pipe_and_refuses_a_folder(void)
     close(folder);
 }
 
-static void what_cannot_be_written_stays_as_it_was(void)
+TEST("what cannot be written stays as it was")
 {
     char *dir = files_new(), *path = g_build_filename(dir, "f", NULL);
     char *fresh = g_build_filename(dir, "f.new", NULL);
@@ -85,17 +86,4 @@ static void what_cannot_be_written_stays_as_it_was(void)
     g_free(fresh);
     g_free(path);
     files_free(dir);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/whole_file/a file is read to its end", reads_to_the_end);
-    g_test_add_func("/whole_file/of more than is wanted there is one byte too many",
-                    tells_that_there_is_more);
-    g_test_add_func("/whole_file/a pipe is read, a folder is not",
-                    reads_a_pipe_and_refuses_a_folder);
-    g_test_add_func("/whole_file/what cannot be written stays as it was",
-                    what_cannot_be_written_stays_as_it_was);
-    return g_test_run();
 }

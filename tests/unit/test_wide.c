@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fake_driver.h"
+#include "unit.h"
 
 enum { NUMBERS = 20000, KEYS = 700 };
 
@@ -100,7 +101,7 @@ static void values_of(trp_dataset *d, int64_t ret[KEYS])
     trp_rows_free(rows);
 }
 
-static void each_sum_is_that_of_a_loop(void)
+TEST("each sum is that of a loop")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, NUMBERS, 9), keyed, NULL, 0);
@@ -124,7 +125,7 @@ static void each_sum_is_that_of_a_loop(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void sums_of_doubles(void)
+TEST("sums of doubles")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 1, NUMBERS, 4), keyed, NULL, 0);
@@ -165,7 +166,7 @@ static uint32_t files_of(uint32_t dataset, uint32_t map, char *ret_path, size_t 
     return n;
 }
 
-static void outputs_are_shared_and_made_again_when_lost(void)
+TEST("outputs are shared and made again when lost")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, NUMBERS, 9), keyed, NULL, 0);
@@ -201,7 +202,7 @@ static void outputs_are_shared_and_made_again_when_lost(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void wide_on_wide_and_unions(void)
+TEST("wide on wide and unions")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, NUMBERS, 3), keyed, NULL, 0);
@@ -227,7 +228,7 @@ static void wide_on_wide_and_unions(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void no_records_and_one_key(void)
+TEST("no records and one key")
 {
     trp_context *ctx = fake_init();
     uint64_t n;
@@ -240,7 +241,7 @@ static void no_records_and_one_key(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void mistakes_are_told(void)
+TEST("mistakes are told")
 {
     trp_context *ctx = fake_init();
     uint64_t n;
@@ -263,7 +264,7 @@ static void mistakes_are_told(void)
 }
 
 /* Each side in the profile of its own chain. */
-static void profiles_stop_at_wide_nodes(void)
+TEST("profiles stop at wide nodes")
 {
     trp_context *ctx = fake_init();
     trp_profile *p, *q;
@@ -286,7 +287,7 @@ static void profiles_stop_at_wide_nodes(void)
     trp_finalize(ctx);
 }
 
-static void names_and_shapes_in_one_line(void)
+TEST("names and shapes in one line")
 {
     trp_context *ctx = fake_init();
     trp_profile *p;
@@ -319,7 +320,7 @@ static void names_and_shapes_in_one_line(void)
 }
 
 /* A lineage of many wide nodes takes no stack. */
-static void a_long_lineage(void)
+TEST("a long lineage")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(trp_range(ctx, 0, 10, 1), keyed, NULL, 0);
@@ -329,20 +330,4 @@ static void a_long_lineage(void)
     g_assert_cmpint(trp_count(d, &n), ==, 0);
     g_assert_cmpuint(n, ==, 10);
     trp_finalize(ctx);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/wide/" #f, f)
-    ADD(each_sum_is_that_of_a_loop);
-    ADD(sums_of_doubles);
-    ADD(outputs_are_shared_and_made_again_when_lost);
-    ADD(wide_on_wide_and_unions);
-    ADD(no_records_and_one_key);
-    ADD(mistakes_are_told);
-    ADD(profiles_stop_at_wide_nodes);
-    ADD(names_and_shapes_in_one_line);
-    ADD(a_long_lineage);
-    return g_test_run();
 }

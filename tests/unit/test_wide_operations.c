@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fake_driver.h"
+#include "unit.h"
 
 enum { NUMBERS = 6000, KEYS = 97 };
 
@@ -163,7 +164,7 @@ static char *texts_of(int64_t key)
     return g_string_free(s, FALSE);
 }
 
-static void a_combiner_gets_values_in_order(void)
+TEST("a combiner gets values in order")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_transform(numbers(ctx, 7), as_text, NULL, 0);
@@ -200,7 +201,7 @@ static void a_combiner_gets_values_in_order(void)
     trp_finalize(ctx);
 }
 
-static void a_group_has_all_values_in_order(void)
+TEST("a group has all values in order")
 {
     trp_context *ctx = fake_init();
     const trp_batch *b = collected(trp_group_by_key(numbers(ctx, 7), 5));
@@ -223,7 +224,7 @@ static void a_group_has_all_values_in_order(void)
 
 /* ---- records as a whole ---- */
 
-static void distinct_records_come_once(void)
+TEST("distinct records come once")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_range(ctx, 0, NUMBERS, 5);
@@ -254,7 +255,7 @@ int how_many(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     return trp_emit(out, &part, sizeof(part), &n, sizeof(n));
 }
 
-static void repartitioned_records_are_spread(void)
+TEST("repartitioned records are spread")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_repartition(trp_range(ctx, 0, NUMBERS, 3), 8);
@@ -322,7 +323,7 @@ static void check_sorted(trp_dataset *d, unsigned order)
     }
 }
 
-static void sorted_by_each_order(void)
+TEST("sorted by each order")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = numbers(ctx, 5);
@@ -343,7 +344,7 @@ static void sorted_by_each_order(void)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void ranges_hold_about_as_many(void)
+TEST("ranges hold about as many")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = trp_sort_by_key(numbers(ctx, 5), TRP_I64, 8);
@@ -416,7 +417,7 @@ static void check_ranges_of_lines(trp_context *ctx, const char *path, const char
     g_assert_cmpuint(n, ==, (uint64_t)records);
 }
 
-static void long_texts_are_read_in_part(void)
+TEST("long texts are read in part")
 {
     trp_context *ctx = fake_init();
     g_autofree char *folder = g_dir_make_tmp("troupe-XXXXXX", NULL);
@@ -479,7 +480,7 @@ static void check_join(enum trp_join type)
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
 
-static void joins(void)
+TEST("joins")
 {
     check_join(TRP_INNER);
     check_join(TRP_LEFT);
@@ -599,7 +600,7 @@ static void check_spilled(trp_dataset *d, int64_t want)
     g_assert_cmpuint(fake.spilled, >, 700000);
 }
 
-static void a_group_may_be_larger_than_memory(void)
+TEST("a group may be larger than memory")
 {
     trp_context *ctx = fake_init();
     for (const char *how = "wle"; *how; how++) {
@@ -638,7 +639,7 @@ int counts(trp_task *t, const void *key, size_t nk, const trp_batch *a,
     return trp_emit(out, key, nk, n, sizeof(n));
 }
 
-static void a_cogroup_has_both_sides(void)
+TEST("a cogroup has both sides")
 {
     trp_context *ctx = fake_init();
     const trp_batch *b =
@@ -663,7 +664,7 @@ static void a_cogroup_has_both_sides(void)
 }
 
 /* Each of two sides may be lost. */
-static void a_side_that_is_lost_is_made_again(void)
+TEST("a side that is lost is made again")
 {
     trp_context *ctx = fake_init();
     trp_dataset *j = trp_join(left_of(ctx), right_of(ctx), TRP_INNER, 3);
@@ -691,7 +692,7 @@ static uint32_t told_for(trp_dataset *d)
 }
 
 /* What stays the same in each round is dealt out in the first. */
-static void what_is_dealt_out_alike_is_dealt_out_once(void)
+TEST("what is dealt out alike is dealt out once")
 {
     trp_context *ctx = fake_init();
     trp_dataset *d = left_of(ctx), *round = right_of(ctx);
@@ -714,7 +715,7 @@ static void what_is_dealt_out_alike_is_dealt_out_once(void)
 }
 
 /* Every byte of a plan, cut and changed: it is read, or refused. */
-static void broken_plans(void)
+TEST("broken plans")
 {
     struct trp_wide_plan p = {.kind = TRP_WIDE_SORT,
                               .order = TRP_I64,
@@ -744,24 +745,4 @@ static void broken_plans(void)
     }
     trp_buf_free(&b);
     trp_buf_free(&p.bounds);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/wide/" #f, f)
-    ADD(a_combiner_gets_values_in_order);
-    ADD(a_group_has_all_values_in_order);
-    ADD(distinct_records_come_once);
-    ADD(repartitioned_records_are_spread);
-    ADD(sorted_by_each_order);
-    ADD(long_texts_are_read_in_part);
-    ADD(ranges_hold_about_as_many);
-    ADD(joins);
-    ADD(a_group_may_be_larger_than_memory);
-    ADD(a_cogroup_has_both_sides);
-    ADD(a_side_that_is_lost_is_made_again);
-    ADD(what_is_dealt_out_alike_is_dealt_out_once);
-    ADD(broken_plans);
-    return g_test_run();
 }

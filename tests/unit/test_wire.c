@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "unit.h"
 #include "wire/blocks.h"
 #include "wire/message.h"
 
-static void a_buffer_and_a_view_agree(void)
+TEST("a buffer and a view agree")
 {
     struct trp_buf b = {0};
     trp_put_u8(&b, 0xfe);
@@ -48,7 +49,7 @@ static void a_buffer_and_a_view_agree(void)
     trp_buf_free(&b);
 }
 
-static void a_count_that_cannot_fit_is_refused(void)
+TEST("a count that cannot fit is refused")
 {
     struct trp_buf b = {0};
     trp_put_u32(&b, 3);
@@ -62,7 +63,7 @@ static void a_count_that_cannot_fit_is_refused(void)
     trp_buf_free(&b);
 }
 
-static void a_text_with_a_nul_inside_is_refused(void)
+TEST("a text with a NUL inside is refused")
 {
     struct trp_buf b = {0};
     trp_put_bytes(&b, "a\0b", 3);
@@ -72,7 +73,7 @@ static void a_text_with_a_nul_inside_is_refused(void)
     trp_buf_free(&b);
 }
 
-static void a_buffer_that_cannot_grow_stays_failed(void)
+TEST("a buffer that cannot grow stays failed")
 {
     struct trp_buf b = {0};
     trp_put_u8(&b, 1);
@@ -370,7 +371,7 @@ static const struct {
 
 /* ---- round trips ---- */
 
-static void a_stage_comes_back_as_it_was(void)
+TEST("a stage comes back as it was")
 {
     struct trp_buf b = {0};
     put_stage(&b);
@@ -393,7 +394,7 @@ static void a_stage_comes_back_as_it_was(void)
     trp_buf_free(&b);
 }
 
-static void a_command_comes_back_ready_for_execve(void)
+TEST("a command comes back ready for execve")
 {
     struct trp_buf b = {0};
     put_command(&b);
@@ -423,7 +424,7 @@ static void a_command_comes_back_ready_for_execve(void)
     trp_buf_free(&b);
 }
 
-static void a_command_without_argv_or_with_odd_pairs_is_refused(void)
+TEST("a command without argv or with odd pairs is refused")
 {
     struct trp_buf b = {0};
     struct trp_command c = command_sample;
@@ -438,7 +439,7 @@ static void a_command_without_argv_or_with_odd_pairs_is_refused(void)
     trp_buf_free(&b);
 }
 
-static void launches_come_back_in_order(void)
+TEST("launches come back in order")
 {
     struct trp_buf b = {0};
     put_launches(&b);
@@ -467,7 +468,7 @@ static void launches_come_back_in_order(void)
     trp_buf_free(&b);
 }
 
-static void ends_come_back_in_order(void)
+TEST("ends come back in order")
 {
     struct trp_buf b = {0};
     put_ends(&b);
@@ -497,7 +498,7 @@ static void ends_come_back_in_order(void)
     trp_buf_free(&b);
 }
 
-static void records_come_back_in_order(void)
+TEST("records come back in order")
 {
     struct trp_buf b = {0};
     struct trp_view v;
@@ -524,7 +525,7 @@ static void records_come_back_in_order(void)
     trp_buf_free(&b);
 }
 
-static void small_messages_come_back_as_they_were(void)
+TEST("small messages come back as they were")
 {
     struct trp_buf b = {0};
     trp_attempt_id a;
@@ -547,7 +548,7 @@ static void small_messages_come_back_as_they_were(void)
     trp_buf_free(&b);
 }
 
-static void what_executors_keep_comes_back(void)
+TEST("what executors keep comes back")
 {
     struct trp_buf b = {0};
     struct trp_view v;
@@ -575,7 +576,7 @@ static void what_executors_keep_comes_back(void)
     trp_buf_free(&b);
 }
 
-static void a_sync_and_its_answer_come_back(void)
+TEST("a sync and its answer come back")
 {
     struct trp_buf b = {0};
     struct trp_sync s;
@@ -609,7 +610,7 @@ static void a_sync_and_its_answer_come_back(void)
 
 /* ---- what is not a message ---- */
 
-static void every_truncation_of_every_message_is_refused(void)
+TEST("every truncation of every message is refused")
 {
     for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
         struct trp_buf b = {0};
@@ -629,7 +630,7 @@ static void every_truncation_of_every_message_is_refused(void)
     }
 }
 
-static void another_kind_is_refused(void)
+TEST("another kind is refused")
 {
     for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++)
         for (size_t other = 0; other < G_N_ELEMENTS(kinds); other++) {
@@ -641,7 +642,7 @@ static void another_kind_is_refused(void)
         }
 }
 
-static void random_bytes_get_a_verdict(void)
+TEST("random bytes get a verdict")
 {
     uint8_t bytes[300];
     for (int round = 0; round < 20000; round++) {
@@ -656,7 +657,7 @@ static void random_bytes_get_a_verdict(void)
     }
 }
 
-static void flipped_bytes_get_a_verdict(void)
+TEST("flipped bytes get a verdict")
 {
     for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
         struct trp_buf b = {0};
@@ -674,7 +675,7 @@ static void flipped_bytes_get_a_verdict(void)
     }
 }
 
-static void a_million_launches_take_a_few_nanoseconds_each(void)
+TEST("a million launches take a few nanoseconds each")
 {
     struct trp_buf b = {0};
     struct trp_view v;
@@ -697,38 +698,4 @@ static void a_million_launches_take_a_few_nanoseconds_each(void)
     g_test_message("put, checked and taken in %.1f ns each", each);
     g_assert_cmpuint(sum, ==, UINT64_C(4000) * (255 * 256 / 2));
     trp_buf_free(&b);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/wire/a buffer and a view agree", a_buffer_and_a_view_agree);
-    g_test_add_func("/wire/a count that cannot fit is refused",
-                    a_count_that_cannot_fit_is_refused);
-    g_test_add_func("/wire/a text with a NUL inside is refused",
-                    a_text_with_a_nul_inside_is_refused);
-    g_test_add_func("/wire/a buffer that cannot grow stays failed",
-                    a_buffer_that_cannot_grow_stays_failed);
-    g_test_add_func("/wire/a stage comes back as it was", a_stage_comes_back_as_it_was);
-    g_test_add_func("/wire/a command comes back ready for execve",
-                    a_command_comes_back_ready_for_execve);
-    g_test_add_func("/wire/a command without argv or with odd pairs is refused",
-                    a_command_without_argv_or_with_odd_pairs_is_refused);
-    g_test_add_func("/wire/launches come back in order", launches_come_back_in_order);
-    g_test_add_func("/wire/ends come back in order", ends_come_back_in_order);
-    g_test_add_func("/wire/records come back in order", records_come_back_in_order);
-    g_test_add_func("/wire/small messages come back as they were",
-                    small_messages_come_back_as_they_were);
-    g_test_add_func("/wire/a sync and its answer come back",
-                    a_sync_and_its_answer_come_back);
-    g_test_add_func("/wire/what executors keep comes back",
-                    what_executors_keep_comes_back);
-    g_test_add_func("/wire/every truncation of every message is refused",
-                    every_truncation_of_every_message_is_refused);
-    g_test_add_func("/wire/another kind is refused", another_kind_is_refused);
-    g_test_add_func("/wire/random bytes get a verdict", random_bytes_get_a_verdict);
-    g_test_add_func("/wire/flipped bytes get a verdict", flipped_bytes_get_a_verdict);
-    g_test_add_func("/wire/a million launches take a few nanoseconds each",
-                    a_million_launches_take_a_few_nanoseconds_each);
-    return g_test_run();
 }

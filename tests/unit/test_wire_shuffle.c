@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "unit.h"
 #include "wire/map_output.h"
 #include "wire/message.h"
 
-static void sizes_come_back(void)
+TEST("shuffle/sizes come back")
 {
     static const uint64_t some[] = {0,        0,          1, 127, 128, 0,
                                     1u << 20, UINT64_MAX, 0, 0,   0};
@@ -32,7 +33,7 @@ static void sizes_come_back(void)
     trp_buf_free(&b);
 }
 
-static void sizes_that_are_none_are_refused(void)
+TEST("shuffle/sizes that are none are refused")
 {
     uint64_t *got;
     uint32_t n;
@@ -44,7 +45,7 @@ static void sizes_that_are_none_are_refused(void)
         TRP_EPROTO);
 }
 
-static void inputs_come_back(void)
+TEST("shuffle/inputs come back")
 {
     char name[] = "node1", other[] = "node2", folder[] = "/tmp/a", none[] = "";
     struct trp_location locations[] = {
@@ -96,7 +97,7 @@ static void inputs_come_back(void)
 }
 
 /* What executors are ordered about map outputs, and what they answer. */
-static void locations_come_back(void)
+TEST("shuffle/locations come back")
 {
     char parent[] = "/scratch", name[] = "node1", folder[] = "/scratch/troupe-abcdef";
     const struct trp_files_order order = {
@@ -128,7 +129,7 @@ static void locations_come_back(void)
     trp_buf_free(&b);
 }
 
-static void servers_come_back(void)
+TEST("shuffle/servers come back")
 {
     const char *const two[] = {"a:1", "b:2"};
     struct trp_buf b = {0};
@@ -154,7 +155,7 @@ static void servers_come_back(void)
     trp_buf_free(&b);
 }
 
-static void outputs_to_be_moved_come_back(void)
+TEST("shuffle/outputs to be moved come back")
 {
     const struct trp_move_output want[] = {
         {1, 2, UINT64_C(3) << 40},
@@ -173,7 +174,7 @@ static void outputs_to_be_moved_come_back(void)
     trp_buf_free(&b);
 }
 
-static void what_was_moved_comes_back(void)
+TEST("shuffle/what was moved comes back")
 {
     const struct trp_moved_output want[] = {
         {{1, 2, UINT64_C(3) << 40}, 1000, 7        },
@@ -209,7 +210,7 @@ static void what_was_moved_comes_back(void)
     trp_buf_free(&b);
 }
 
-static void a_fetch_failure_comes_back(void)
+TEST("shuffle/a fetch failure comes back")
 {
     struct trp_buf b = {0};
     struct trp_map_output others[] = {
@@ -234,7 +235,7 @@ static void a_fetch_failure_comes_back(void)
 }
 
 /* Between two that carry none, since a message has all in one row. */
-static void an_end_carries_what_went_through_map_outputs(void)
+TEST("shuffle/an end carries what went through map outputs")
 {
     struct trp_end plain = {.attempt = {1}}, got = {0};
     struct trp_end end = {
@@ -276,7 +277,7 @@ static void an_end_carries_what_went_through_map_outputs(void)
     trp_buf_free(&b);
 }
 
-static void test_copies(void)
+TEST("shuffle/copies come back")
 {
     struct trp_buf b = {0};
     struct trp_copy_ask a = {5, 77, false, true, 3}, got;
@@ -307,25 +308,4 @@ static void test_copies(void)
         g_assert_cmpint(trp_copy_from_get(b.data, cut, &from, &endpoint), ==,
                         TRP_EPROTO);
     trp_buf_free(&b);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/wire/shuffle/sizes come back", sizes_come_back);
-    g_test_add_func("/wire/shuffle/sizes that are none are refused",
-                    sizes_that_are_none_are_refused);
-    g_test_add_func("/wire/shuffle/inputs come back", inputs_come_back);
-    g_test_add_func("/wire/shuffle/copies come back", test_copies);
-    g_test_add_func("/wire/shuffle/locations come back", locations_come_back);
-    g_test_add_func("/wire/shuffle/servers come back", servers_come_back);
-    g_test_add_func("/wire/shuffle/outputs to be moved come back",
-                    outputs_to_be_moved_come_back);
-    g_test_add_func("/wire/shuffle/what was moved comes back",
-                    what_was_moved_comes_back);
-    g_test_add_func("/wire/shuffle/a fetch failure comes back",
-                    a_fetch_failure_comes_back);
-    g_test_add_func("/wire/shuffle/an end carries what went through map outputs",
-                    an_end_carries_what_went_through_map_outputs);
-    return g_test_run();
 }

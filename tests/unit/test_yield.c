@@ -3,6 +3,7 @@
 #include <glib.h>
 
 #include "conf/options.h"
+#include "unit.h"
 #include "world/world.h"
 
 static struct trp_engine_config limited(uint32_t executors)
@@ -46,7 +47,7 @@ static void end_one_of(struct world *w, uint32_t stage)
     world_end(w, world_attempt_at(w, i)->id, TRP_END_SUCCESS, 0, SECOND);
 }
 
-static void what_a_minimum_keeps_makes_room(void)
+TEST("what a minimum keeps makes room")
 {
     struct trp_engine_config c = limited(3);
     struct world w;
@@ -66,7 +67,7 @@ static void what_a_minimum_keeps_makes_room(void)
 }
 
 /* The same for alloc.grow=ramp, where a minimum holds without any work. */
-static void a_minimum_without_work_makes_room(void)
+TEST("a minimum without work makes room")
 {
     struct trp_engine_config c = limited(2);
     struct world w;
@@ -86,7 +87,7 @@ static void a_minimum_without_work_makes_room(void)
     world_free(&w);
 }
 
-static void a_limit_of_one_serves_profile_after_profile(void)
+TEST("a limit of one serves profile after profile")
 {
     for (int ramp = 0; ramp < 2; ramp++) {
         struct trp_engine_config c = limited(1);
@@ -126,7 +127,7 @@ static void tell_tasks(struct world *w, uint32_t ntasks)
     world_step(w, &ev);
 }
 
-static void busy_executors_yield_to_an_earlier_stage(void)
+TEST("busy executors yield to an earlier stage")
 {
     char why[256];
     struct world w;
@@ -152,7 +153,7 @@ static void busy_executors_yield_to_an_earlier_stage(void)
     world_free(&w);
 }
 
-static void those_that_yield_go_on_when_nobody_waits(void)
+TEST("those that yield go on when nobody waits")
 {
     struct trp_event cancel = {.kind = TRP_EVENT_CANCEL_JOB};
     char why[256];
@@ -173,7 +174,7 @@ static void those_that_yield_go_on_when_nobody_waits(void)
     world_free(&w);
 }
 
-static void a_stream_of_later_jobs_does_not_keep_an_earlier_one_waiting(void)
+TEST("a stream of later jobs does not keep an earlier one waiting")
 {
     struct world w;
     start_behind(&w, 2);
@@ -187,7 +188,7 @@ static void a_stream_of_later_jobs_does_not_keep_an_earlier_one_waiting(void)
     world_free(&w);
 }
 
-static void two_gangs_do_not_wait_for_each_other(void)
+TEST("two gangs do not wait for each other")
 {
     for (int ramp = 0; ramp < 2; ramp++) {
         struct trp_engine_config c = limited(4);
@@ -216,7 +217,7 @@ static void two_gangs_do_not_wait_for_each_other(void)
     }
 }
 
-static void a_gang_has_all_its_slots_whatever_the_ratio(void)
+TEST("a gang has all its slots whatever the ratio")
 {
     struct trp_engine_config c = limited(UINT32_MAX);
     struct world w;
@@ -229,7 +230,7 @@ static void a_gang_has_all_its_slots_whatever_the_ratio(void)
     world_free(&w);
 }
 
-static void a_gang_beyond_any_limit_fails_at_once(void)
+TEST("a gang beyond any limit fails at once")
 {
     struct trp_event fit = {
         .kind = TRP_EVENT_PROFILE_FIT,
@@ -262,7 +263,7 @@ static void a_gang_beyond_any_limit_fails_at_once(void)
 }
 
 /* The cluster has room for one executor; nothing in the engine says so. */
-static void a_minimum_expires_where_another_waits_for_the_cluster(void)
+TEST("a minimum expires where another waits for the cluster")
 {
     struct trp_engine_config c = limited(UINT32_MAX);
     struct world w;
@@ -291,7 +292,7 @@ static void a_minimum_expires_where_another_waits_for_the_cluster(void)
     world_free(&w);
 }
 
-static void a_refused_request_leaves_its_room_to_others(void)
+TEST("a refused request leaves its room to others")
 {
     struct trp_event refused = {.kind = TRP_EVENT_EXECUTOR_REFUSED,
                                 .refused = {.text = "no room"}};
@@ -314,7 +315,7 @@ static void a_refused_request_leaves_its_room_to_others(void)
     world_free(&w);
 }
 
-static void a_decommissioned_executor_makes_room_when_it_is_idle(void)
+TEST("a decommissioned executor makes room when it is idle")
 {
     struct trp_event decommissioned = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED};
     struct trp_engine_config c = limited(1);
@@ -329,7 +330,7 @@ static void a_decommissioned_executor_makes_room_when_it_is_idle(void)
     world_free(&w);
 }
 
-static void an_excluded_executor_makes_room(void)
+TEST("an excluded executor makes room")
 {
     struct trp_engine_config c = limited(1);
     struct world w;
@@ -348,7 +349,7 @@ static void an_excluded_executor_makes_room(void)
 }
 
 /* excludeOnFailure.killExcludedExecutors.decommission: nobody else sends it away. */
-static void an_excluded_executor_that_has_drained_goes(void)
+TEST("an excluded executor that has drained goes")
 {
     struct trp_engine_config c = limited(UINT32_MAX);
     struct world w;
@@ -375,7 +376,7 @@ static void an_excluded_executor_that_has_drained_goes(void)
 
 /* One made for a larger profile serves another (alloc.reuse=fit), and takes more of the
  * limits than that one asks for. */
-static void an_oversized_executor_does_not_keep_a_gang_waiting(void)
+TEST("an oversized executor does not keep a gang waiting")
 {
     struct trp_profile_defaults d;
     struct trp_engine_config c = limited(UINT32_MAX);
@@ -401,26 +402,4 @@ static void an_oversized_executor_does_not_keep_a_gang_waiting(void)
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 2);
     world_free(&w);
-}
-
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-#define ADD(f) g_test_add_func("/make_room/" #f, f)
-    ADD(what_a_minimum_keeps_makes_room);
-    ADD(a_minimum_without_work_makes_room);
-    ADD(a_limit_of_one_serves_profile_after_profile);
-    ADD(busy_executors_yield_to_an_earlier_stage);
-    ADD(those_that_yield_go_on_when_nobody_waits);
-    ADD(a_stream_of_later_jobs_does_not_keep_an_earlier_one_waiting);
-    ADD(two_gangs_do_not_wait_for_each_other);
-    ADD(a_gang_has_all_its_slots_whatever_the_ratio);
-    ADD(a_gang_beyond_any_limit_fails_at_once);
-    ADD(a_minimum_expires_where_another_waits_for_the_cluster);
-    ADD(a_refused_request_leaves_its_room_to_others);
-    ADD(a_decommissioned_executor_makes_room_when_it_is_idle);
-    ADD(an_excluded_executor_makes_room);
-    ADD(an_excluded_executor_that_has_drained_goes);
-    ADD(an_oversized_executor_does_not_keep_a_gang_waiting);
-    return g_test_run();
 }
