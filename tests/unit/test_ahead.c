@@ -106,7 +106,7 @@ static uint32_t requested(const struct world *w)
 TEST("they are asked for when what is left is no more than the wait")
 {
     struct trp_engine_config c = plain();
-    struct world w;
+    WORLD w;
     begin(&w, &c, 8, NULL);
     world_time(&w, 10 * SECOND);
     g_assert_cmpuint(w.waits_asked, ==, 0); /* nothing is known yet */
@@ -128,13 +128,12 @@ TEST("they are asked for when what is left is no more than the wait")
     g_assert_cmpuint(w.nattempts, ==, 4);
     g_assert_cmpuint(requested(&w), ==, 1);
     g_assert_cmpuint(w.ahead, ==, 2);
-    world_free(&w);
 }
 
 TEST("those that wait are needed when the stage begins")
 {
     struct trp_engine_config c = plain();
-    struct world w;
+    WORLD w;
     begin(&w, &c, 4, NULL);
     waits(&w, B, 100 * SECOND);
     end_wave(&w, 10 * SECOND);
@@ -147,13 +146,12 @@ TEST("those that wait are needed when the stage begins")
     g_assert_cmpuint(w.nattempts, ==, 6);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
-    world_free(&w);
 }
 
 TEST("they go when the stage will not come")
 {
     struct trp_engine_config c = plain();
-    struct world w;
+    WORLD w;
     c.max_failures = 1;
     begin(&w, &c, 4, NULL);
     waits(&w, B, 100 * SECOND);
@@ -164,21 +162,19 @@ TEST("they go when the stage will not come")
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpuint(requested(&w), ==, 0);
     g_assert_cmpuint(w.releases, >=, 2);
-    world_free(&w);
 }
 
 TEST("draining withdraws them")
 {
     struct trp_engine_config c = plain();
     struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
-    struct world w;
+    WORLD w;
     begin(&w, &c, 4, NULL);
     waits(&w, B, 100 * SECOND);
     end_wave(&w, 10 * SECOND);
     g_assert_cmpuint(requested(&w), ==, 2);
     world_step(&w, &drain);
     g_assert_cmpuint(requested(&w), ==, 0);
-    world_free(&w);
 }
 
 TEST("off never asks and a time is a fixed lead")
@@ -209,7 +205,7 @@ TEST("what is held is not asked for")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec b = {.max_executors = 1};
-    struct world w;
+    WORLD w;
     begin(&w, &c, 4, &b);
     waits(&w, B, 100 * SECOND);
     end_wave(&w, 10 * SECOND);
@@ -218,14 +214,13 @@ TEST("what is held is not asked for")
     g_assert_cmpint(trp_engine_next_timer(w.engine), >=, 75 * SECOND);
     fit(&w, B, 8, 8); /* the one that was held is gone */
     g_assert_cmpuint(w.ahead, ==, 1);
-    world_free(&w);
 }
 
 TEST("limits are for what runs first")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec other = world_stage("c", 1);
-    struct world w;
+    WORLD w;
     c.alloc_max_executors = 3;
     begin(&w, &c, 6, NULL);
     waits(&w, B, 100 * SECOND);
@@ -236,14 +231,13 @@ TEST("limits are for what runs first")
     all_come(&w);
     g_assert_cmpuint(w.nlive, ==, 3);
     g_assert_cmpuint(w.nattempts, ==, 3);
-    world_free(&w);
 }
 
 TEST("nothing is asked ahead while others lack executors")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec other = world_stage("c", 3);
-    struct world w;
+    WORLD w;
     begin(&w, &c, 4, NULL);
     world_submit(&w, &other, 1);
     g_assert_cmpuint(requested(&w), ==, 3);
@@ -253,13 +247,12 @@ TEST("nothing is asked ahead while others lack executors")
     all_come(&w);
     world_time(&w, 11 * SECOND);
     g_assert_cmpuint(w.ahead, ==, 2);
-    world_free(&w);
 }
 
 TEST("those that came early are kept for a while")
 {
     struct trp_engine_config c = plain();
-    struct world w;
+    WORLD w;
     begin(&w, &c, 4, NULL);
     waits(&w, B, 100 * SECOND);
     end_wave(&w, 10 * SECOND);
@@ -279,13 +272,12 @@ TEST("those that came early are kept for a while")
     end_first(&w, 590 * SECOND);
     all_come(&w);
     g_assert_cmpuint(w.nattempts, ==, 6);
-    world_free(&w);
 }
 
 TEST("those that came go when much more is left than was thought")
 {
     struct trp_engine_config c = plain();
-    struct world w;
+    WORLD w;
     begin(&w, &c, 40, NULL);
     waits(&w, B, 200 * SECOND);
     end_wave(&w, 10 * SECOND); /* 190 s are left, it seems */
@@ -301,7 +293,6 @@ TEST("those that came go when much more is left than was thought")
     g_assert_cmpuint(w.releases, ==, 0);
     world_time(&w, 261 * SECOND); /* late by an idle timeout, and hundreds are left */
     g_assert_cmpuint(w.releases, ==, 2);
-    world_free(&w);
 }
 
 TEST("the first that end do not tell how long the others take")
@@ -310,7 +301,7 @@ TEST("the first that end do not tell how long the others take")
     struct trp_stage_spec s[2] = {world_stage("a", 8), world_stage("b", 6)};
     struct trp_parent_spec after = {.stage = A};
     struct trp_profile_defaults d;
-    struct world w;
+    WORLD w;
     trp_options_profile_defaults(NULL, &d);
     world_init(&w, &d);
     s[B].profile = other_profile(&w);
@@ -329,13 +320,12 @@ TEST("the first that end do not tell how long the others take")
     for (int i = 0; i < 3; i++)
         end_first(&w, 30 * SECOND);
     g_assert_cmpuint(w.ahead, ==, 3); /* half have ended */
-    world_free(&w);
 }
 
 TEST("a request that waits is never too early")
 {
     struct trp_engine_config c = plain();
-    struct world w;
+    WORLD w;
     begin(&w, &c, 40, NULL);
     waits(&w, B, 1000 * SECOND);
     end_wave(&w, 10 * SECOND);
@@ -344,13 +334,12 @@ TEST("a request that waits is never too early")
     world_time(&w, 1000 * SECOND);
     g_assert_cmpuint(requested(&w), ==, 2);
     g_assert_cmpuint(w.releases, ==, 0);
-    world_free(&w);
 }
 
 TEST("a lost one is asked for again")
 {
     struct trp_engine_config c = plain();
-    struct world w;
+    WORLD w;
     begin(&w, &c, 4, NULL);
     waits(&w, B, 100 * SECOND);
     end_wave(&w, 10 * SECOND);
@@ -358,7 +347,6 @@ TEST("a lost one is asked for again")
     g_assert_cmpuint(w.nlive, ==, 4);
     world_lose(&w, w.live[3], TRP_LOSS_EXITED);
     g_assert_cmpuint(w.ahead, ==, 3);
-    world_free(&w);
 }
 
 /* One of a's is lost, while none is asked for ahead, since others lack executors. */
@@ -368,7 +356,7 @@ TEST("what replaces a lost one is needed at once")
     struct trp_engine_config c = plain();
     struct trp_stage_spec s[2] = {world_stage("a", 4), world_stage("b", 6)};
     struct trp_stage_spec other = world_stage("c", 3);
-    struct world w;
+    WORLD w;
     world_init(&w, NULL);
     s[A].max_executors = 2;
     s[B].parents = &after;
@@ -387,14 +375,13 @@ TEST("what replaces a lost one is needed at once")
     world_lose(&w, w.live[0], TRP_LOSS_EXITED);
     g_assert_cmpuint(requested(&w), ==, 3);
     g_assert_cmpuint(w.ahead, ==, 0);
-    world_free(&w);
 }
 
 TEST("one that is refused is nobodys failure")
 {
     struct trp_engine_config c = plain();
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_REFUSED};
-    struct world w;
+    WORLD w;
     begin(&w, &c, 4, NULL);
     waits(&w, B, 100 * SECOND);
     end_wave(&w, 10 * SECOND);
@@ -409,7 +396,6 @@ TEST("one that is refused is nobodys failure")
     end_wave(&w, 20 * SECOND);
     g_assert_cmpuint(w.job_ends, ==, 0);
     g_assert_cmpuint(requested(&w), ==, 3);
-    world_free(&w);
 }
 
 TEST("a stage waits for its slowest parent")
@@ -417,7 +403,7 @@ TEST("a stage waits for its slowest parent")
     struct trp_parent_spec after[2] = {0};
     struct trp_engine_config c = plain();
     struct trp_profile_defaults d;
-    struct world w;
+    WORLD w;
     after[1].stage = 1;
     trp_options_profile_defaults(NULL, &d);
     world_init(&w, &d);
@@ -437,5 +423,4 @@ TEST("a stage waits for its slowest parent")
     end_first(&w, 10 * SECOND);
     world_time(&w, 12 * SECOND);
     g_assert_cmpuint(w.ahead, ==, 0);
-    world_free(&w);
 }

@@ -64,7 +64,7 @@ static void copy(struct world *w, struct world_attempt *ret_first,
 
 TEST("of two attempts the first that asks may")
 {
-    struct world w;
+    WORLD w;
     struct trp_stage_spec s = stage(false);
     struct world_attempt first, second;
     start(&w, &s);
@@ -77,12 +77,11 @@ TEST("of two attempts the first that asks may")
     g_assert_cmpuint(w.nattempts, ==, 1); /* not again, while the other one writes */
     world_end(&w, second.id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("when that one fails the other may and knows")
 {
-    struct world w;
+    WORLD w;
     struct trp_stage_spec s = stage(false);
     struct world_attempt first, second;
     start(&w, &s);
@@ -92,12 +91,11 @@ TEST("when that one fails the other may and knows")
     g_assert_cmpint(ask(&w, first.id), ==, TRP_COMMIT_AGAIN);
     world_end(&w, first.id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("when its executor is lost the next attempt may")
 {
-    struct world w;
+    WORLD w;
     struct trp_stage_spec s = stage(false);
     start(&w, &s);
     struct world_attempt first = attempt(&w, 0);
@@ -110,12 +108,11 @@ TEST("when its executor is lost the next attempt may")
     g_assert_cmpint(ask(&w, attempt(&w, 0).id), ==, TRP_COMMIT_FIRST);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("after success no other may")
 {
-    struct world w;
+    WORLD w;
     struct trp_stage_spec s = stage(false);
     struct world_attempt first, second;
     start(&w, &s);
@@ -125,12 +122,11 @@ TEST("after success no other may")
     g_assert_cmpint(ask(&w, first.id), ==, TRP_EEXIST);
     world_end(&w, first.id, TRP_END_DENIED, 0, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a barrier stage that runs again writes all again")
 {
-    struct world w;
+    WORLD w;
     struct trp_stage_spec s = stage(true);
     start(&w, &s);
     struct world_attempt first = attempt(&w, 0), second = attempt(&w, 1);
@@ -143,16 +139,14 @@ TEST("a barrier stage that runs again writes all again")
     g_assert_cmpint(ask(&w, attempt(&w, 1).id), ==, TRP_COMMIT_FIRST);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("who is being killed may not")
 {
-    struct world w;
+    WORLD w;
     struct trp_stage_spec s = stage(true);
     start(&w, &s);
     struct world_attempt first = attempt(&w, 0), second = attempt(&w, 1);
     world_end(&w, second.id, TRP_END_EXIT, 1, SECOND);
     g_assert_cmpint(ask(&w, first.id), ==, TRP_EEXIST);
-    world_free(&w);
 }

@@ -44,7 +44,7 @@ TEST("idle executors go soon")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec s = world_stage("a", 4);
-    struct world w;
+    WORLD w;
     start(&w, &c);
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.nlive, ==, 4);
@@ -54,14 +54,13 @@ TEST("idle executors go soon")
     g_assert_cmpuint(w.nlive, ==, 4);
     contend(&w, true);
     g_assert_cmpuint(w.nlive, ==, 0);
-    world_free(&w);
 }
 
 TEST("busy ones stay")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec s = world_stage("a", 10);
-    struct world w;
+    WORLD w;
     c.max_executors = 2;
     start(&w, &c);
     contend(&w, true);
@@ -72,14 +71,13 @@ TEST("busy ones stay")
     }
     g_assert_cmpuint(w.nlive, ==, 2);
     g_assert_cmpuint(w.releases, ==, 0);
-    world_free(&w);
 }
 
 TEST("a minimum is not kept")
 {
     struct trp_engine_config c = plain();
     struct trp_stage_spec s = world_stage("a", 4);
-    struct world w;
+    WORLD w;
     c.min_executors = 4;
     start(&w, &c);
     world_submit(&w, &s, 1);
@@ -91,7 +89,6 @@ TEST("a minimum is not kept")
     g_assert_cmpuint(w.nlive, ==, 1);
     contend(&w, false);
     g_assert_cmpuint(w.nlive, ==, 4);
-    world_free(&w);
 }
 
 /* A barrier stage of two, of whose executors the first has its room. */
@@ -109,7 +106,7 @@ static void start_barrier(struct world *w)
 /* One of two came: it goes, and both are asked for again. */
 TEST("a barrier stage gives back what is too little")
 {
-    struct world w;
+    WORLD w;
     start_barrier(&w);
     world_come(&w, 0);
     world_time(&w, w.now + 5 * SECOND);
@@ -122,19 +119,17 @@ TEST("a barrier stage gives back what is too little")
     g_assert_cmpuint(w.nattempts, ==, 2);
     world_time(&w, w.now + 5 * SECOND);
     g_assert_cmpuint(w.releases, ==, 2);
-    world_free(&w);
 }
 
 TEST("not while the others are coming")
 {
-    struct world w;
+    WORLD w;
     start_barrier(&w);
     grant(&w, 1);
     world_come(&w, 0);
     contend(&w, true);
     world_time(&w, w.now + 5 * SECOND);
     g_assert_cmpuint(w.releases, ==, 0);
-    world_free(&w);
 }
 
 TEST("cached partitions keep an executor for its idle timeout")
@@ -145,7 +140,7 @@ TEST("cached partitions keep an executor for its idle timeout")
     struct trp_event submit = {.kind = TRP_EVENT_JOB, .job = {.spec = &job}};
     struct trp_event cached = {.kind = TRP_EVENT_CACHED};
     struct trp_engine_config c = plain();
-    struct world w;
+    WORLD w;
     c.idle_timeout_ns = 60 * SECOND;
     start(&w, &c);
     world_step(&w, &ev);
@@ -157,5 +152,4 @@ TEST("cached partitions keep an executor for its idle timeout")
     g_assert_cmpuint(w.nlive, ==, 1);
     world_time(&w, w.now + SECOND);
     g_assert_cmpuint(w.nlive, ==, 0);
-    world_free(&w);
 }

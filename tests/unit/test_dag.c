@@ -65,7 +65,7 @@ static void submit_shuffle(struct world *w, uint32_t maps, uint32_t reducers)
 
 TEST("reducers run when all outputs are there")
 {
-    struct world w;
+    WORLD w;
     trp_executor_id x;
     const char *host;
     start(&w, 2, true);
@@ -82,12 +82,11 @@ TEST("reducers run when all outputs are there")
     g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a fetch failure runs what is missing again")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2, false);
     submit_shuffle(&w, 2, 2);
     uint32_t place = world_attempt_at(&w, 0)->executor;
@@ -111,14 +110,13 @@ TEST("a fetch failure runs what is missing again")
     g_assert_cmpuint(view.succeeded, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 /* Map stages that are to run again, of a job that is over before they do. */
 TEST("the end of a map stage is told once")
 {
     struct trp_event cancel = {.kind = TRP_EVENT_CANCEL_JOB};
-    struct world w;
+    WORLD w;
     start(&w, 2, false);
     struct trp_stage_spec v[] = {world_stage("first", 1), world_stage("maps", 1),
                                  world_stage("reducers", 1)};
@@ -138,12 +136,11 @@ TEST("the end of a map stage is told once")
     /* The reducers' end was still to be told. */
     g_assert_cmpuint(w.nended, ==, 3);
     g_assert_cmpuint(w.ended[2].stage_ended.stage.n, ==, 2);
-    world_free(&w);
 }
 
 TEST("a lost executor takes its outputs along")
 {
-    struct world w;
+    WORLD w;
     start(&w, 3, false);
     submit_shuffle(&w, 3, 1);
     uint32_t lost = world_attempt_at(&w, 0)->executor;
@@ -153,12 +150,11 @@ TEST("a lost executor takes its outputs along")
     world_run_out(&w, SECOND); /* map 0 again, in the same attempt */
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     g_assert_cmpuint(w.nverdicts, ==, 5);
-    world_free(&w);
 }
 
 TEST("a moved output needs no second run")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2, false);
     submit_shuffle(&w, 2, 1);
     trp_attempt_id first = world_attempt_at(&w, 0)->id;
@@ -178,13 +174,12 @@ TEST("a moved output needs no second run")
     g_assert_cmpuint(x.n, ==, to);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.nverdicts, ==, 3);
-    world_free(&w);
 }
 
 /* It is where all hosts see it: there until a reader misses it. */
 TEST("an output that all see outlives its host")
 {
-    struct world w;
+    WORLD w;
     trp_executor_id x;
     const char *host;
     start(&w, 2, true);
@@ -211,12 +206,11 @@ TEST("an output that all see outlives its host")
     g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 0);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("impossible shuffles are refused")
 {
-    struct world w;
+    WORLD w;
     trp_error err;
     start(&w, 1, true);
     struct trp_stage_spec v[] = {world_stage("a", 2), world_stage("b", 2)};
@@ -235,12 +229,11 @@ TEST("impossible shuffles are refused")
     spec = (struct trp_job_spec){.is_dataset = true, .dataset = 7};
     g_assert_cmpint(trp_engine_step(w.engine, 0, &ev, &err), ==, TRP_EINVAL);
     g_assert_cmpuint(trp_engine_stages(w.engine), ==, 0);
-    world_free(&w);
 }
 
 TEST("a barrier stage without slots is given up")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1, true);
     struct trp_stage_spec s = world_stage("together", 2);
     s.barrier = true;
@@ -251,13 +244,12 @@ TEST("a barrier stage without slots is given up")
     world_time(&w, 600 * SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
     g_assert_nonnull(strstr(w.texts[0], "slots"));
-    world_free(&w);
 }
 
 /* Its slots went while its first attempt ran. */
 TEST("a barrier stage that loses its slots is given up")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2, true);
     struct trp_stage_spec s = world_stage("together", 2);
     s.barrier = true;
@@ -271,14 +263,13 @@ TEST("a barrier stage that loses its slots is given up")
     world_time(&w, w.now + 20 * SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
-    world_free(&w);
 }
 
 /* A barrier stage runs as a whole: what one task did is of no use to the next attempt.
  */
 TEST("a barrier stage runs all its tasks again")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2, true);
     struct trp_stage_spec s = world_stage("together", 2);
     s.barrier = true;
@@ -291,7 +282,6 @@ TEST("a barrier stage runs all its tasks again")
     g_assert_cmpuint(w.nattempts, ==, 2);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 /* What a task of it did may be undone: a child's task does not begin on it. */
@@ -299,7 +289,7 @@ TEST("a child waits for the whole barrier stage")
 {
     static const struct trp_parent_spec each = {.stage = 0, .each = true};
     struct trp_stage_spec s[] = {world_stage("together", 2), world_stage("own", 2)};
-    struct world w;
+    WORLD w;
     start(&w, 3, true);
     s[0].barrier = true;
     s[1].parents = &each;
@@ -318,7 +308,6 @@ TEST("a child waits for the whole barrier stage")
     g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a barrier stage skips all its tasks or none")
@@ -330,28 +319,26 @@ TEST("a barrier stage skips all its tasks or none")
             .tasks = {.stage = {0}, .ntasks = 2, .done = i ? both : one}
         };
         struct trp_stage_spec s = {.name = "together", .barrier = true};
-        struct world w;
+        WORLD w;
         start(&w, 2, true);
         world_submit(&w, &s, 1);
         world_step(&w, &ev);
         g_assert_cmpuint(w.nattempts, ==, i ? 0 : 2);
         world_run_out(&w, SECOND);
         g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-        world_free(&w);
     }
 }
 
 TEST("an executor with data in use is not released")
 {
-    struct world w;
+    WORLD w;
     struct trp_engine_config c;
     trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     c.host_files = false;
     c.shuffle_tracking = true;
     c.shuffle_timeout_ns = INT64_MAX;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     submit_shuffle(&w, 3, 1);
     g_assert_cmpuint(w.nlive, ==, 3);
     while (w.nattempts > 1 || world_attempt_at(&w, 0)->stage.n == 0)
@@ -362,14 +349,13 @@ TEST("an executor with data in use is not released")
     world_time(&w, 2000 * SECOND); /* the job is over, its files are forgotten */
     g_assert_cmpuint(w.nlive, ==, 0);
     submit_shuffle(&w, 3, 1); /* and an engine may end in the middle */
-    world_free(&w);
 }
 
 /* ---- told as datasets ---- */
 
 TEST("a second job runs on the first ones outputs")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2, true);
     struct trp_dataset_spec a = {.name = "a", .partitions = 2};
     struct trp_dataset_parent from_a = {.dataset = add_dataset(&w, &a),
@@ -390,12 +376,11 @@ TEST("a second job runs on the first ones outputs")
     submit_dataset(&w, id);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.nverdicts, ==, 7);
-    world_free(&w);
 }
 
 TEST("outputs are awaited until they were read")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2, true);
     struct trp_dataset_spec a = {.name = "a", .partitions = 2};
     struct trp_dataset_parent from_a = {.dataset = add_dataset(&w, &a),
@@ -420,7 +405,6 @@ TEST("outputs are awaited until they were read")
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_false(trp_engine_awaits(w.engine, from_b.dataset));
-    world_free(&w);
 }
 
 enum { DEEP = 100000 };
@@ -439,19 +423,18 @@ static uint32_t deep_chain(struct world *w, bool shuffle)
 
 TEST("a narrow chain of any depth is one stage")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1, true);
     w.unchecked = true;
     submit_dataset(&w, deep_chain(&w, false));
     g_assert_cmpuint(trp_engine_stages(w.engine), ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a chain of shuffles of any depth runs")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1, true);
     w.unchecked = true;
     submit_dataset(&w, deep_chain(&w, true));
@@ -459,7 +442,6 @@ TEST("a chain of shuffles of any depth runs")
     world_run_out(&w, 1000);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     g_assert_cmpuint(w.nverdicts, ==, DEEP);
-    world_free(&w);
 }
 
 /* Preferred places of a task of the last stage: "executor executor …". */
@@ -487,7 +469,7 @@ static void keep(struct world *w, uint32_t dataset, uint32_t partition, uint32_t
 TEST("tasks go where most of their partitions are")
 {
     static const uint32_t left[] = {0, 3, 4}, right[] = {0, 2};
-    struct world w;
+    WORLD w;
     start(&w, 3, true);
     struct trp_dataset_spec a = {.name = "a", .partitions = 2};
     struct trp_dataset_parent from_a = {.dataset = add_dataset(&w, &a),
@@ -533,13 +515,12 @@ TEST("tasks go where most of their partitions are")
     struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&beside}};
     trp_error err;
     g_assert_cmpint(trp_engine_step(w.engine, w.now, &ev, &err), ==, TRP_EINVAL);
-    world_free(&w);
 }
 
 TEST("many parents cost a look each")
 {
     enum { N = 20000 };
-    struct world w;
+    WORLD w;
     start(&w, 1, true);
     w.unchecked = true;
     struct trp_dataset_spec spec = {.name = "d", .partitions = 1};
@@ -553,7 +534,6 @@ TEST("many parents cost a look each")
     world_run_out(&w, 1000);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     g_free(parents);
-    world_free(&w);
 }
 
 /* ---- random streams ---- */
@@ -729,7 +709,7 @@ static void check_stages(const struct world *w)
 static void random_stream(uint32_t seed)
 {
     GRand *r = g_rand_new_with_seed(seed);
-    struct world w;
+    WORLD w;
     uint32_t jobs = 0;
     start(&w, 3, g_rand_boolean(r));
     random_datasets(&w, r);
@@ -771,7 +751,6 @@ static void random_stream(uint32_t seed)
     for (uint32_t i = 0; i < w.engine->nstages; i++)
         g_assert_null(w.engine->stages[i]); /* nothing is left of them */
     g_rand_free(r);
-    world_free(&w);
 }
 
 TEST("random streams end every job")

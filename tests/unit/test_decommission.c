@@ -48,7 +48,7 @@ static const struct trp_action *verdict(const struct world *w, guint i)
 TEST("it is released when its last task ends")
 {
     struct trp_engine_config c = world_config(2);
-    struct world w;
+    WORLD w;
     start(&w, &c);
     submit(&w, 4);
     decommission(&w, 0);
@@ -61,7 +61,6 @@ TEST("it is released when its last task ends")
     world_lose(&w, 1, TRP_LOSS_EXITED);
     g_assert_cmpint(verdict(&w, 1)->task_end.status, ==, TRP_END_LOST);
     g_assert_false(verdict(&w, 1)->task_end.counted);
-    world_free(&w);
 }
 
 TEST("an idle one is released at once and a fixed one stays")
@@ -86,7 +85,7 @@ TEST("an idle one is released at once and a fixed one stays")
 TEST("it is forced to go and nothing counts")
 {
     struct trp_engine_config c = world_config(3);
-    struct world w;
+    WORLD w;
     c.max_failures = 1;
     c.decommission.force_kill_ns = 5 * SECOND;
     start(&w, &c);
@@ -110,20 +109,18 @@ TEST("it is forced to go and nothing counts")
     /* It goes by itself: nothing is forced any more. */
     g_assert_cmpint(trp_engine_next_timer(w.engine), ==, INT64_MAX);
     world_lose(&w, 0, TRP_LOSS_RELEASED);
-    world_free(&w);
 }
 
 TEST("a time that never comes forces nothing")
 {
     struct trp_engine_config c = world_config(1);
-    struct world w;
+    WORLD w;
     c.decommission.force_kill_ns = INT64_MAX;
     start(&w, &c);
     submit(&w, 1);
     w.now = SECOND;
     decommission(&w, 0);
     g_assert_cmpint(trp_engine_next_timer(w.engine), ==, INT64_MAX);
-    world_free(&w);
 }
 
 TEST("idle executors are decommissioned when that is on")
@@ -157,7 +154,7 @@ TEST("an excluded one goes when its tasks have ended")
     struct trp_engine_config c = world_config(1);
     struct trp_profile_defaults d;
     struct trp_stage_spec first = {.name = "a", .tasks_known = true, .ntasks = 2};
-    struct world w;
+    WORLD w;
     trp_options_profile_defaults(NULL, &d);
     d.executor_cores = 2;
     c.exclusion.enabled = c.exclusion.kill = c.exclusion.kill_decommission = true;
@@ -177,5 +174,4 @@ TEST("an excluded one goes when its tasks have ended")
     g_assert_cmpuint(w.releases, ==, 0);
     world_end(&w, on_executor(&w, 0), TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.releases, ==, 1);
-    world_free(&w);
 }

@@ -37,7 +37,7 @@ static void end_first(struct world *w, int64_t duration)
 
 TEST("a run that can begin nothing more is told once")
 {
-    struct world w;
+    WORLD w;
     char why[200];
     start(&w, 2);
     submit(&w, "a", 8);
@@ -57,12 +57,11 @@ TEST("a run that can begin nothing more is told once")
     /* The end is moved: it goes on. */
     tell_end(&w, TRP_NONE, w.now + 20 * SECOND);
     g_assert_cmpuint(w.nattempts, ==, 2);
-    world_free(&w);
 }
 
 TEST("while another stage can run the run is not out of time")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     submit(&w, "long", 2);
     submit(&w, "short", 2);
@@ -75,12 +74,11 @@ TEST("while another stage can run the run is not out of time")
     end_first(&w, SECOND);
     end_first(&w, SECOND);
     g_assert_cmpuint(w.out_of_time, ==, 1);
-    world_free(&w);
 }
 
 TEST("an executor that ends too soon is replaced")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     submit(&w, "a", 3);
     uint32_t first = w.attempts[0].executor;
@@ -94,12 +92,11 @@ TEST("an executor that ends too soon is replaced")
     g_assert_cmpuint(w.nattempts, ==, 1);
     g_assert_cmpuint(w.attempts[0].executor, !=, first);
     g_assert_cmpuint(w.out_of_time, ==, 0);
-    world_free(&w);
 }
 
 TEST("the end of the run is no reason to replace an executor")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     submit(&w, "a", 8);
     uint32_t first = w.attempts[0].executor;
@@ -108,7 +105,6 @@ TEST("the end of the run is no reason to replace an executor")
     w.now += 6 * SECOND;
     end_first(&w, 6 * SECOND);
     g_assert_cmpuint(w.outlives, ==, 0);
-    world_free(&w);
 }
 
 /* The executor that runs the only attempt reaches its end; what was told of it. */
@@ -125,7 +121,7 @@ static const struct trp_action *reach_end(struct world *w)
 
 TEST("a task may outlive one allocation but not all")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     submit(&w, "a", 1);
     for (uint32_t i = 0; i < 5; i++) {
@@ -141,12 +137,11 @@ TEST("a task may outlive one allocation but not all")
     const struct trp_action *end = &w.ended[0];
     g_assert_cmpint(end->stage_ended.outcome, ==, TRP_OUTCOME_FAILED);
     g_assert_cmpstr(w.texts[0], ==, "task 0 failed 4 times");
-    world_free(&w);
 }
 
 TEST("each task has one end of an allocation free")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     submit(&w, "a", 2);
     for (uint32_t i = 0; i < 2; i++) {
@@ -156,12 +151,11 @@ TEST("each task has one end of an allocation free")
     }
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a gang that can never be had ends its stage")
 {
-    struct world w;
+    WORLD w;
     struct trp_stage_spec s = {.name = "a",
                                .kind = TRP_STAGE_GANG,
                                .tasks_known = true,
@@ -174,12 +168,11 @@ TEST("a gang that can never be had ends its stage")
     const struct trp_action *end = &w.ended[0];
     g_assert_cmpint(end->stage_ended.code, ==, TRP_ENEVER);
     g_assert_cmpstr(w.texts[0], ==, "its ranks can never be had");
-    world_free(&w);
 }
 
 TEST("a gang may outlive one allocation but not all")
 {
-    struct world w;
+    WORLD w;
     struct trp_stage_spec s = {.name = "a",
                                .kind = TRP_STAGE_GANG,
                                .tasks_known = true,
@@ -197,29 +190,26 @@ TEST("a gang may outlive one allocation but not all")
     world_end(&w, w.attempts[0].id, TRP_END_LOST, TRP_LOSS_TIME_LIMIT, SECOND);
     g_assert_cmpuint(w.nattempts, ==, 0);
     g_assert_cmpstr(w.texts[0], ==, "task 0 failed 4 times");
-    world_free(&w);
 }
 
 TEST("an unknown executor is ignored")
 {
-    struct world w;
+    WORLD w;
     struct trp_engine_counts counts;
     start(&w, 1);
     tell_end(&w, 77, SECOND);
     trp_engine_counts(w.engine, &counts);
     g_assert_cmpuint(counts.ignored_events, ==, 1);
-    world_free(&w);
 }
 
 /* More would wait there if the executor lived longer. */
 TEST("nothing is sent ahead to an executor that ends before")
 {
     struct trp_engine_config c;
-    struct world w;
+    WORLD w;
     trp_options_engine_config(NULL, &c);
     c.max_executors = 1;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     submit(&w, "a", 100);
     tell_end(&w, 0, w.now + SECOND);
     for (int i = 0; i < 4; i++)
@@ -229,5 +219,4 @@ TEST("nothing is sent ahead to an executor that ends before")
     while (w.nattempts)
         end_first(&w, SECOND / 1000);
     g_assert_cmpuint(w.outlives, ==, 1);
-    world_free(&w);
 }

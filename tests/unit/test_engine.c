@@ -16,7 +16,7 @@ static void start(struct world *w, uint32_t max_executors)
 
 TEST("all tasks run lowest first")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     struct trp_stage_spec s = world_stage("a", 5);
     world_submit(&w, &s, 1);
@@ -27,13 +27,12 @@ TEST("all tasks run lowest first")
     g_assert_cmpuint(w.nverdicts, ==, 5);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("an empty stage succeeds and a long chain of them too")
 {
     enum { N = 10000 };
-    struct world w;
+    WORLD w;
     start(&w, 2);
     struct trp_stage_spec *v = g_new0(struct trp_stage_spec, N);
     struct trp_parent_spec *p = g_new0(struct trp_parent_spec, N);
@@ -49,12 +48,11 @@ TEST("an empty stage succeeds and a long chain of them too")
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     g_free(v);
     g_free(p);
-    world_free(&w);
 }
 
 TEST("a failed task is next and gives up at the limit")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     struct trp_stage_spec s = world_stage("a", 3);
     world_submit(&w, &s, 1);
@@ -71,7 +69,6 @@ TEST("a failed task is next and gives up at the limit")
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_EFAILED);
     g_assert_cmpstr(w.texts[0], ==, "task 0 failed 4 times");
     g_assert_cmpuint(w.nattempts, ==, 0);
-    world_free(&w);
 }
 
 static void end_with_result(struct world *w, uint64_t bytes)
@@ -86,11 +83,10 @@ static void end_with_result(struct world *w, uint64_t bytes)
 TEST("results above the limit fail their job")
 {
     for (uint32_t ntasks = 2; ntasks <= 3; ntasks++) { /* also by the last task */
-        struct world w;
+        WORLD w;
         struct trp_engine_config c = world_config(1);
         c.max_result_bytes = 1 << 20;
-        world_init(&w, NULL);
-        world_start(&w, &c);
+        world_begin(&w, &c, 1);
         struct trp_stage_spec s = world_stage("a", ntasks);
         world_submit(&w, &s, 1);
         end_with_result(&w, 1 << 20);
@@ -100,13 +96,12 @@ TEST("results above the limit fail their job")
         g_assert_cmpstr(w.texts[0], ==,
                         "the results of 2 tasks are 1.0 MiB, above "
                         "driver.maxResultSize (1.0 MiB)");
-        world_free(&w);
     }
 }
 
 TEST("a success after failures is a success")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     struct trp_stage_spec s = world_stage("a", 1);
     world_submit(&w, &s, 1);
@@ -114,12 +109,11 @@ TEST("a success after failures is a success")
         world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SIGNAL, 9, SECOND);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("statuses in not on are not retried")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     struct trp_stage_spec s = world_stage("a", 1);
     int32_t not_on[] = {2, 3};
@@ -129,12 +123,11 @@ TEST("statuses in not on are not retried")
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 3, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
     g_assert_cmpstr(w.texts[0], ==, "task 0 failed once");
-    world_free(&w);
 }
 
 TEST("so many tasks may fail as are tolerated")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     struct trp_stage_spec s = world_stage("a", 4);
     s.max_failures = 1;
@@ -145,12 +138,11 @@ TEST("so many tasks may fail as are tolerated")
     g_assert_cmpuint(w.job_ends, ==, 0);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
-    world_free(&w);
 }
 
 TEST("max running bounds what runs at once")
 {
-    struct world w;
+    WORLD w;
     start(&w, 8);
     struct trp_stage_spec s = world_stage("a", 20);
     s.max_running = 3;
@@ -161,12 +153,11 @@ TEST("max running bounds what runs at once")
     }
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     g_assert_cmpuint(w.nverdicts, ==, 20);
-    world_free(&w);
 }
 
 TEST("a stage waits for all its parents")
 {
-    struct world w;
+    WORLD w;
     start(&w, 4);
     struct trp_stage_spec v[] = {world_stage("a", 1), world_stage("b", 1),
                                  world_stage("c", 1)};
@@ -182,12 +173,11 @@ TEST("a stage waits for all its parents")
     g_assert_cmpuint(world_attempt_at(&w, 0)->stage.n, ==, 2);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("after each waits for the same task only")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     struct trp_stage_spec v[] = {world_stage("a", 3), world_stage("b", 3)};
     struct trp_parent_spec p = {.stage = 0, .each = true};
@@ -208,17 +198,15 @@ TEST("after each waits for the same task only")
     }
     g_assert_cmpuint(ran, ==, 3);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("the first failed stage ends the job or only what depends on it")
 {
     for (int keep_going = 0; keep_going < 2; keep_going++) {
-        struct world w;
+        WORLD w;
         struct trp_engine_config c = world_config(4);
         c.keep_going = keep_going;
-        world_init(&w, NULL);
-        world_start(&w, &c);
+        world_begin(&w, &c, 1);
         struct trp_stage_spec v[] = {world_stage("a", 1), world_stage("b", 2),
                                      world_stage("c", 1)};
         struct trp_parent_spec p = {.stage = 0};
@@ -239,7 +227,6 @@ TEST("the first failed stage ends the job or only what depends on it")
         }
         g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
         g_assert_cmpuint(w.nended, ==, 3);
-        world_free(&w);
     }
 }
 
@@ -254,10 +241,9 @@ TEST("executors that die together fail a task once")
 {
     struct trp_engine_config c;
     struct trp_stage_spec s = {.name = "s", .tasks_known = true, .ntasks = 1};
-    struct world w;
+    WORLD w;
     trp_options_engine_config(NULL, &c);
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     for (int event = 0; event < 4; event++) {
         g_assert_cmpuint(w.job_ends, ==, 0);
@@ -269,12 +255,11 @@ TEST("executors that die together fail a task once")
     }
     g_assert_cmpuint(w.job_ends, ==, 1); /* the fourth failure */
     g_assert_cmpuint(w.nverdicts, ==, 3 * 6 + 1);
-    world_free(&w);
 }
 
 TEST("a lost executor is replaced and its tasks run again")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     struct trp_stage_spec s = world_stage("a", 4);
     world_submit(&w, &s, 1);
@@ -287,7 +272,6 @@ TEST("a lost executor is replaced and its tasks run again")
     g_assert_true(v->task_end.counted && v->task_end.retried);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("an executor that dies of one task counts against it only")
@@ -301,7 +285,7 @@ TEST("an executor that dies of one task counts against it only")
         {TRP_LOSS_TIMEOUT, TRP_END_TIMEOUT},
     };
     for (size_t way = 0; way < G_N_ELEMENTS(ways); way++) {
-        struct world w;
+        WORLD w;
         struct trp_profile_defaults d;
         struct trp_engine_config c = world_config(1);
         trp_options_profile_defaults(NULL, &d);
@@ -323,17 +307,15 @@ TEST("an executor that dies of one task counts against it only")
         }
         world_run_out(&w, SECOND);
         g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-        world_free(&w);
     }
 }
 
 TEST("who waits for others in a barrier does so for a time")
 {
-    struct world w;
+    WORLD w;
     struct trp_engine_config c = world_config(2);
     c.barrier.sync_timeout_ns = 5 * SECOND;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     struct trp_stage_spec s = world_stage("a", 2);
     s.barrier = true;
     world_submit(&w, &s, 1);
@@ -347,12 +329,11 @@ TEST("who waits for others in a barrier does so for a time")
     g_assert_cmpuint(w.syncs, ==, 1);
     g_assert_cmpuint(w.synced.synced.attempt.n, ==, ev.sync.attempt.n);
     g_assert_cmpint(w.synced.synced.code, ==, TRP_ETIME);
-    world_free(&w);
 }
 
 TEST("executors of another shape make room between stages")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     trp_profile_id fat = world_profile(&w, "fat", 4, NULL, 0, 0);
     struct trp_stage_spec v[] = {world_stage("a", 4), world_stage("b", 2)};
@@ -368,12 +349,11 @@ TEST("executors of another shape make room between stages")
     g_assert_cmpuint(w.nlive, ==, 1); /* two tasks fit on one executor of 4 cores */
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a narrower stage of the same shape keeps what it needs")
 {
-    struct world w;
+    WORLD w;
     start(&w, 4);
     struct trp_stage_spec v[] = {world_stage("a", 4), world_stage("b", 1),
                                  world_stage("c", 4)};
@@ -392,12 +372,11 @@ TEST("a narrower stage of the same shape keeps what it needs")
     g_assert_cmpuint(w.nlive, ==, 4);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("executors of the same shape are taken over")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     trp_profile_id twin = world_profile(&w, "twin", 1, NULL, 0, 0);
     struct trp_stage_spec v[] = {world_stage("a", 4), world_stage("b", 2)};
@@ -409,12 +388,11 @@ TEST("executors of the same shape are taken over")
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.relabels, ==, 2);
     g_assert_cmpuint(w.releases, ==, 0);
-    world_free(&w);
 }
 
 TEST("executors stay between jobs until they were idle for long")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     struct trp_stage_spec s = world_stage("a", 4);
     world_submit(&w, &s, 1);
@@ -427,12 +405,11 @@ TEST("executors stay between jobs until they were idle for long")
     g_assert_cmpuint(w.nlive, ==, 2);
     world_time(&w, w.now + 3 * SECOND);
     g_assert_cmpuint(w.nlive, ==, 0);
-    world_free(&w);
 }
 
 TEST("a profile that never fits fails its stage at once")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     struct trp_event ev = {
         .kind = TRP_EVENT_PROFILE_FIT,
@@ -443,12 +420,11 @@ TEST("a profile that never fits fails its stage at once")
     world_submit(&w, &s, 1);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
     g_assert_cmpstr(w.texts[0], ==, "gpu: wanted 2, available 0");
-    world_free(&w);
 }
 
 TEST("refused requests are spaced and given up at last")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     w.manual = true;
     struct trp_stage_spec s = world_stage("a", 1);
@@ -467,7 +443,6 @@ TEST("refused requests are spaced and given up at last")
     }
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ESYSTEM);
     g_assert_cmpstr(w.texts[0], ==, "no luck");
-    world_free(&w);
 }
 
 static void refuse_first(struct world *w, struct trp_event ev)
@@ -489,7 +464,7 @@ static bool refuse_all(struct world *w, const struct trp_event *ev)
 TEST("what one event took counts once")
 {
     const struct trp_event died = {.refused = {.text = "it was killed"}};
-    struct world w;
+    WORLD w;
     start(&w, 5);
     w.manual = true;
     struct trp_stage_spec s = world_stage("a", 5);
@@ -500,7 +475,6 @@ TEST("what one event took counts once")
         world_time(&w, w.now + (SECOND << i)); /* nor does it make the wait longer */
     }
     g_assert_true(refuse_all(&w, &died));
-    world_free(&w);
 }
 
 TEST("not now never counts")
@@ -509,7 +483,7 @@ TEST("not now never counts")
         .refused = {.how = TRP_REFUSED_LATER, .text = "no memory"}
     };
     char why[200];
-    struct world w;
+    WORLD w;
     start(&w, 1);
     w.manual = true;
     struct trp_stage_spec s = world_stage("a", 1);
@@ -520,7 +494,6 @@ TEST("not now never counts")
         g_assert_nonnull(strstr(why, "no memory"));
         world_time(&w, w.now + 60 * SECOND);
     }
-    world_free(&w);
 }
 
 TEST("given up after a while and when all was tried")
@@ -532,10 +505,9 @@ TEST("given up after a while and when all was tried")
         .refused = {.text = "executor 2 was lost", .cause = "was lost"}
     };
     struct trp_engine_config c = world_config(1);
-    struct world w;
+    WORLD w;
     c.start_patience_ns = 60 * SECOND;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     w.manual = true;
     struct trp_stage_spec s = world_stage("a", 1);
     world_submit(&w, &s, 1);
@@ -554,7 +526,6 @@ TEST("given up after a while and when all was tried")
     g_assert_true(refuse_all(&w, &died));
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ESYSTEM);
     g_assert_cmpstr(w.texts[0], ==, "executor 2 was lost; also: executor 4 was killed");
-    world_free(&w);
 }
 
 static const char *two_hosts(uint32_t executor)
@@ -564,7 +535,7 @@ static const char *two_hosts(uint32_t executor)
 
 TEST("tasks wait for their host and then go anywhere")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     w.host_of = two_hosts;
     struct trp_stage_spec s = {.name = "a"};
@@ -592,14 +563,13 @@ TEST("tasks wait for their host and then go anywhere")
     g_assert_cmpuint(w.nattempts, ==, 2);
     g_assert_cmpint(world_attempt_at(&w, 1)->level, ==, TRP_ANY);
     world_run_out(&w, SECOND);
-    world_free(&w);
 }
 
 /* Tasks that wait for tasks of a parent, and prefer a host, wait for it from when they
  * are pending, though no executor comes or goes. */
 TEST("tasks that were held wait for their host")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     w.host_of = two_hosts;
     struct trp_parent_spec each = {.stage = 0, .each = true};
@@ -634,12 +604,11 @@ TEST("tasks that were held wait for their host")
     g_assert_cmpint(world_attempt_at(&w, 0)->level, ==, TRP_NODE_LOCAL);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a task cached on an executor goes there")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     struct trp_stage_spec warm = world_stage("warm", 2), s = {.name = "a"};
     world_submit(&w, &warm, 1);
@@ -656,12 +625,11 @@ TEST("a task cached on an executor goes there")
     g_assert_cmpuint(world_attempt_at(&w, 0)->executor, ==, 1);
     g_assert_cmpint(world_attempt_at(&w, 0)->level, ==, TRP_PROCESS_LOCAL);
     world_run_out(&w, SECOND);
-    world_free(&w);
 }
 
 TEST("addresses are given to one task at a time")
 {
-    struct world w;
+    WORLD w;
     struct trp_engine_config c = world_config(1);
     const char *addresses[] = {"0", "1"};
     struct trp_resource_addresses gpu = {"gpu", addresses, 2};
@@ -676,12 +644,11 @@ TEST("addresses are given to one task at a time")
     g_assert_cmpuint(w.nattempts, ==, 4);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a gang runs apart and is retried whole")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     struct trp_stage_spec v[] = {world_stage("a", 2), world_stage("g", 1)};
     struct trp_parent_spec p = {.stage = 0};
@@ -698,17 +665,15 @@ TEST("a gang runs apart and is retried whole")
     g_assert_cmpuint(world_attempt_at(&w, 0)->number, ==, 1);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("short tasks are queued ahead and long ones are not")
 {
-    struct world w;
+    WORLD w;
     struct trp_engine_config c;
     trp_options_engine_config(NULL, &c);
     c.max_executors = 1;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     struct trp_stage_spec s = world_stage("a", 1000);
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.nattempts, ==, 1);
@@ -722,17 +687,15 @@ TEST("short tasks are queued ahead and long ones are not")
         world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
         g_assert_cmpuint(w.nattempts, ==, 1);
     }
-    world_free(&w);
 }
 
 TEST("what is queued is recalled when another could start it")
 {
-    struct world w;
+    WORLD w;
     struct trp_engine_config c;
     trp_options_engine_config(NULL, &c);
     c.max_executors = 2;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     struct trp_stage_spec s = world_stage("a", 400);
     world_submit(&w, &s, 1);
     uint32_t slow = world_attempt_at(&w, 0)->executor;
@@ -764,12 +727,11 @@ TEST("what is queued is recalled when another could start it")
         }
     world_run_out(&w, 1000);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("the last that is recalled is not queued there again")
 {
-    struct world w;
+    WORLD w;
     struct trp_engine_config c;
     trp_options_engine_config(NULL, &c);
     c.max_executors = 2;
@@ -790,14 +752,13 @@ TEST("the last that is recalled is not queued there again")
     g_assert_cmpuint(w.nattempts, ==, 2);
     g_assert_cmpuint(world_attempt_at(&w, 1)->executor, ==, second);
     g_assert_false(world_attempt_at(&w, 1)->queued);
-    world_free(&w);
 }
 
 /* The recalled attempt begins before the recall comes to its executor: from then on it
  * is one like others, which can be killed. */
 TEST("what began before its recall can be killed")
 {
-    struct world w;
+    WORLD w;
     struct trp_engine_config c;
     trp_options_engine_config(NULL, &c);
     c.max_executors = 2;
@@ -818,7 +779,6 @@ TEST("what began before its recall can be killed")
     struct trp_event cancel = {.kind = TRP_EVENT_CANCEL_JOB};
     world_step(&w, &cancel);
     g_assert_true(world_attempt_at(&w, 0)->kill);
-    world_free(&w);
 }
 
 /* Ends what runs on an executor in front of the attempt `i`, which is queued there. */
@@ -845,7 +805,7 @@ static guint recalled(struct world *w, uint32_t executor)
  * first recall comes too late. */
 TEST("a recall that comes too late is followed by another")
 {
-    struct world w;
+    WORLD w;
     struct trp_engine_config c;
     trp_options_engine_config(NULL, &c);
     c.max_executors = 3;
@@ -877,12 +837,11 @@ TEST("a recall that comes too late is followed by another")
     g_assert_cmpuint(i, <, UINT_MAX);
     world_end(&w, world_attempt_at(&w, i)->id, TRP_END_RECALLED, 0, 0);
     g_assert_cmpuint(world_attempt_at(&w, w.nattempts - 1)->executor, ==, x[2]);
-    world_free(&w);
 }
 
 TEST("a task killed for memory runs again with more")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     struct trp_stage_spec s = world_stage("a", 3);
     s.memory_factor_ppm = 1500000;
@@ -910,7 +869,6 @@ TEST("a task killed for memory runs again with more")
     world_step(&w, &ev);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
     world_run_out(&w, SECOND);
-    world_free(&w);
 }
 
 TEST("what a profile says of further memory stays")
@@ -918,7 +876,7 @@ TEST("what a profile says of further memory stays")
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 1);
     struct trp_profile_builder b;
-    struct world w;
+    WORLD w;
     trp_error err;
     world_init(&w, NULL);
     trp_profile_builder_init(&b, "p");
@@ -936,12 +894,11 @@ TEST("what a profile says of further memory stays")
     g_assert_cmpint(trp_profiles_by_name(w.profiles, "p.memory1")->total_mib, ==,
                     2000 + 200 + 10 + 4000);
     world_run_out(&w, SECOND);
-    world_free(&w);
 }
 
 TEST("draining lets running tasks finish")
 {
-    struct world w;
+    WORLD w;
     start(&w, 2);
     struct trp_stage_spec s = world_stage("a", 8);
     world_submit(&w, &s, 1);
@@ -951,12 +908,11 @@ TEST("draining lets running tasks finish")
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.nverdicts, ==, 2);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_CANCELLED);
-    world_free(&w);
 }
 
 TEST("draining withdraws what was asked for")
 {
-    struct world w;
+    WORLD w;
     start(&w, 3);
     w.manual = true;
     struct trp_stage_spec s = world_stage("a", 3);
@@ -968,12 +924,11 @@ TEST("draining withdraws what was asked for")
     g_assert_cmpuint(w.nattempts, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_CANCELLED);
-    world_free(&w);
 }
 
 TEST("stale events are ignored")
 {
-    struct world w;
+    WORLD w;
     start(&w, 1);
     struct trp_stage_spec s = world_stage("a", 2);
     world_submit(&w, &s, 1);
@@ -989,13 +944,12 @@ TEST("stale events are ignored")
     g_assert_cmpuint(counts.ignored_events, ==, 3);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.nverdicts, ==, 2);
-    world_free(&w);
 }
 
 TEST("a task costs at most 128 bytes")
 {
     enum { N = 100000 };
-    struct world w;
+    WORLD w;
     start(&w, 4);
     w.unchecked = true;
     struct trp_stage_spec s = {.name = "a"};
@@ -1019,5 +973,4 @@ TEST("a task costs at most 128 bytes")
     g_assert_cmpuint(counts.bytes_per_task, <=, 128);
     g_free(first);
     g_free(places);
-    world_free(&w);
 }

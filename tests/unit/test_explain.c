@@ -56,7 +56,7 @@ TEST("a static run waits for its ranks")
     for (int late = 0; late < 2; late++) {
         struct trp_engine_config c = world_config(UINT32_MAX);
         struct trp_stage_spec s = world_stage("a", 3);
-        struct world w;
+        WORLD w;
         c.fixed = true;
         c.registered_ratio = 0.5;
         world_begin(&w, &c, 1);
@@ -76,7 +76,6 @@ TEST("a static run waits for its ranks")
         else
             world_come(&w, 1);
         g_assert_cmpuint(w.nattempts, ==, late ? 1 : 2);
-        world_free(&w);
     }
 }
 
@@ -84,7 +83,7 @@ TEST("executors excluded for the stage are named")
 {
     struct trp_engine_config c = world_config(3);
     struct trp_stage_spec s = world_stage("a", 3);
-    struct world w;
+    WORLD w;
     c.exclusion.stage_tasks_per_executor = 1;
     start_excluding(&w, &c, &s);
     for (int i = 0; i < 3; i++)
@@ -95,14 +94,13 @@ TEST("executors excluded for the stage are named")
                     "(excludeOnFailure.stage.maxFailedTasksPerExecutor), and so is the "
                     "other; another executor is asked for");
     IS(&w, 0, "excluded");
-    world_free(&w);
 }
 
 TEST("a task excluded from all executors is named")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 1);
-    struct world w;
+    WORLD w;
     s.min_executors = 2;
     start_excluding(&w, &c, &s);
     fail_first(&w);
@@ -112,14 +110,13 @@ TEST("a task excluded from all executors is named")
     g_assert_true(g_str_has_prefix(
         why(&w, 0), "task 0 is excluded from executor 1: it failed there 1 times "
                     "(excludeOnFailure.task.maxTaskAttemptsPerExecutor)"));
-    world_free(&w);
 }
 
 TEST("hosts excluded for the application are named")
 {
     struct trp_engine_config c = world_config(3);
     struct trp_stage_spec s = world_stage("a", 6);
-    struct world w;
+    WORLD w;
     c.exclusion.enabled = true;
     c.exclusion.app_tasks_per_executor = c.exclusion.app_executors_per_node = 1;
     c.exclusion.stage_tasks_per_executor = c.exclusion.stage_executors_per_node = 9;
@@ -136,14 +133,13 @@ TEST("hosts excluded for the application are named")
                     "fetch of an output, failed (excludeOnFailure.application."
                     "maxFailedExecutorsPerNode), and so is the other; another executor "
                     "is asked for");
-    world_free(&w);
 }
 
 TEST("the turn of an earlier job is told")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec a = world_stage("first", 6), b = world_stage("second", 1);
-    struct world w;
+    WORLD w;
     world_begin(&w, &c, 1);
     world_submit(&w, &a, 1);
     world_submit(&w, &b, 1);
@@ -160,7 +156,6 @@ TEST("the turn of an earlier job is told")
         "short of cores: a task takes 1, and no executor of profile default "
         "has that free (2 there)");
     IS(&w, 1, "limits");
-    world_free(&w);
 }
 
 TEST("the share of another pool is told")
@@ -199,7 +194,7 @@ TEST("the resource that is short is named")
     struct trp_resource_addresses r = {"gpu", gpus, 1};
     struct trp_engine_config c = world_config(1);
     struct trp_stage_spec a = world_stage("a", 1), b = world_stage("b", 1);
-    struct world w;
+    WORLD w;
     world_begin(&w, &c, 1);
     w.resources = &r;
     w.nresources = 1;
@@ -211,14 +206,13 @@ TEST("the resource that is short is named")
         "short of gpu: a task takes 1, and no executor of profile train has "
         "that free (1 there)");
     IS(&w, 1, "limits");
-    world_free(&w);
 }
 
 TEST("a barrier counts the slots there are")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec a = world_stage("a", 1), b = world_stage("b", 4);
-    struct world w;
+    WORLD w;
     world_begin(&w, &c, 2);
     b.barrier = true;
     world_submit(&w, &a, 1);
@@ -229,7 +223,6 @@ TEST("a barrier counts the slots there are")
         "for it for 30 s more (barrier.reserve)");
     IS(&w, 0, "nothing");
     IS(&w, 1, "barrier");
-    world_free(&w);
 }
 
 TEST("the end of a wait for locality is told")
@@ -238,7 +231,7 @@ TEST("the end of a wait for locality is told")
     struct trp_stage_spec s = {.name = "a"}, blocker = world_stage("b", 1);
     uint32_t first[] = {0, 1};
     struct trp_place place = {.host = "h0", .executor = TRP_NONE};
-    struct world w;
+    WORLD w;
     world_begin(&w, &c, 1);
     blocker.min_executors = 2;
     world_submit(&w, &blocker, 1);
@@ -253,14 +246,13 @@ TEST("the end of a wait for locality is told")
     g_assert_cmpstr(why(&w, 1), ==,
                     "waiting 2.0 s more for a slot at level NODE_LOCAL");
     IS(&w, 1, "locality");
-    world_free(&w);
 }
 
 TEST("fixed executors that are gone are told")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 2);
-    struct world w;
+    WORLD w;
     c.fixed = true;
     world_begin(&w, &c, 1);
     world_come(&w, trp_engine_expect_executor(w.engine, (trp_profile_id){0}).n);
@@ -270,7 +262,6 @@ TEST("fixed executors that are gone are told")
                     "no executor of profile default is left, and the executors of this "
                     "run are fixed");
     IS(&w, 0, "executor");
-    world_free(&w);
 }
 
 TEST("a run that drains says so")
@@ -278,20 +269,19 @@ TEST("a run that drains says so")
     struct trp_engine_config c = world_config(1);
     struct trp_stage_spec s = world_stage("a", 3);
     struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
-    struct world w;
+    WORLD w;
     world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     world_step(&w, &drain);
     g_assert_cmpstr(why(&w, 0), ==, "the run is being ended: nothing new is started");
     IS(&w, 0, "end");
-    world_free(&w);
 }
 
 TEST("a request is told with what it needs")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 3);
-    struct world w;
+    WORLD w;
     world_begin(&w, &c, 2);
     w.manual = true;
     world_submit(&w, &s, 1);
@@ -300,7 +290,6 @@ TEST("a request is told with what it needs")
     g_assert_true(g_str_has_prefix(
         why(&w, 0), "waiting for an executor of profile default (2 cores, "));
     g_assert_true(g_str_has_suffix(why(&w, 0), "): 2 asked for, the first 12 s ago"));
-    world_free(&w);
 }
 
 TEST("a start that fails is told")
@@ -312,7 +301,7 @@ TEST("a start that fails is told")
         .refused = {
                     .executor = {0}, .how = TRP_REFUSED_FAILED, .text = "no such file"}
     };
-    struct world w;
+    WORLD w;
     world_begin(&w, &c, 1);
     w.manual = true;
     world_submit(&w, &s, 1);
@@ -323,14 +312,13 @@ TEST("a start that fails is told")
     g_test_message("%s", why(&w, 0));
     g_assert_true(
         g_str_has_suffix(why(&w, 0), "s ago; the last start failed: no such file"));
-    world_free(&w);
 }
 
 TEST("slots that no limit keeps scarce are just taken")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 3), few = world_stage("few", 3);
-    struct world w;
+    WORLD w;
     struct trp_event fit = {
         .kind = TRP_EVENT_PROFILE_FIT, .fit = {.profile = {0}, .executors = 2}
     };
@@ -342,7 +330,6 @@ TEST("slots that no limit keeps scarce are just taken")
     world_run_out(&w, SECOND);
     world_submit(&w, &few, 1);
     IS(&w, 1, "max_running");
-    world_free(&w);
 }
 
 /* It is asked ten times a second: it does not go through tasks that have run, with which
@@ -352,7 +339,7 @@ TEST("what has run is not looked through")
     enum { RAN = 200000, CALLS = 1000000 };
     struct trp_engine_config c = world_config(1);
     struct trp_stage_spec s = world_stage("a", 2 * RAN);
-    struct world w;
+    WORLD w;
     world_begin(&w, &c, 1);
     w.unchecked = true;
     world_submit(&w, &s, 1);
@@ -360,7 +347,6 @@ TEST("what has run is not looked through")
         world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     for (int i = 0; i < CALLS; i++)
         IS(&w, 0, "limits");
-    world_free(&w);
 }
 
 TEST("tasks of parents are waited for")
@@ -368,7 +354,7 @@ TEST("tasks of parents are waited for")
     struct trp_engine_config c = world_config(2);
     struct trp_parent_spec each = {.each = true};
     struct trp_stage_spec v[] = {world_stage("a", 4), world_stage("b", 4)};
-    struct world w;
+    WORLD w;
     world_begin(&w, &c, 1);
     v[1].parents = &each;
     v[1].nparents = 1;
@@ -377,14 +363,13 @@ TEST("tasks of parents are waited for")
     IS(&w, 1, "parents");
     world_run_out(&w, SECOND);
     IS(&w, 1, "nothing");
-    world_free(&w);
 }
 
 TEST("the room of a gang is told")
 {
     struct trp_engine_config c = world_config(1);
     struct trp_stage_spec s = world_stage("a", 1);
-    struct world w;
+    WORLD w;
     world_begin(&w, &c, 2);
     s.kind = TRP_STAGE_GANG;
     s.ranks = 8;
@@ -393,5 +378,4 @@ TEST("the room of a gang is told")
     g_assert_true(g_str_has_prefix(
         why(&w, 0),
         "waiting for room for 8 ranks of profile default at once (8 cores, "));
-    world_free(&w);
 }

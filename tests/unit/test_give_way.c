@@ -89,7 +89,7 @@ static void assert_waiting(struct world *w, const uint32_t *numbers, guint n)
 
 TEST("a barrier stage gives way to another profile")
 {
-    struct world w;
+    WORLD w;
     open_world(&w, false);
     run_first_two(&w);
     submit_large(&w);   /* 2 */
@@ -109,12 +109,11 @@ TEST("a barrier stage gives way to another profile")
     for (uint32_t i = 0; i < 3; i++)
         world_come(&w, ((const uint32_t[]){3, 6, 7})[i]);
     g_assert_cmpuint(w.nattempts, ==, 3);
-    world_free(&w);
 }
 
 TEST("a barrier stage gives way to a gang")
 {
-    struct world w;
+    WORLD w;
     open_world(&w, false);
     run_first_two(&w);
     submit_gang(&w);
@@ -131,7 +130,6 @@ TEST("a barrier stage gives way to a gang")
     world_time(&w, w.now + MINUTE - 1);
     g_assert_cmpuint(gone(&w), ==, 0);
     ASSERT_WAITING(&w, 6);
-    world_free(&w);
 }
 
 /* What it has the other could not have at first, and may have by now. All are asked for
@@ -140,7 +138,7 @@ TEST("late it gives way time and again")
 {
     void (*const others[])(struct world *) = {submit_large, submit_gang};
     for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
-        struct world w;
+        WORLD w;
         open_world(&w, false);
         others[i](&w);
         uint32_t n = w.nasked; /* `all` asks for n and two more */
@@ -161,7 +159,6 @@ TEST("late it gives way time and again")
         for (uint32_t k = n + 4; k < n + 7; k++)
             world_come(&w, k);
         g_assert_cmpuint(w.nattempts, ==, n ? 3 : 4); /* a gang's, too */
-        world_free(&w);
     }
 }
 
@@ -173,7 +170,7 @@ static void grant(struct world *w, uint32_t executor)
 
 TEST("it gives way to nobody who has room or waits behind")
 {
-    struct world w;
+    WORLD w;
     open_world(&w, false);
     submit_large(&w); /* 0 */
     grant(&w, 0);
@@ -185,12 +182,11 @@ TEST("it gives way to nobody who has room or waits behind")
     world_time(&w, 10 * MINUTE);
     g_assert_cmpuint(w.releases, ==, 0);
     ASSERT_WAITING(&w, 0, 3, 4);
-    world_free(&w);
 }
 
 TEST("a stage excluded on all that it has gives way")
 {
-    struct world w;
+    WORLD w;
     open_world(&w, true);
     run_first_two(&w);
     submit_large(&w); /* 2 */
@@ -207,7 +203,6 @@ TEST("a stage excluded on all that it has gives way")
     end_first(&w, TRP_END_SUCCESS);
     world_come(&w, 3);
     g_assert_cmpuint(w.nattempts, ==, 1);
-    world_free(&w);
 }
 
 TEST("requests that may have an additional job stay")
@@ -216,7 +211,7 @@ TEST("requests that may have an additional job stay")
         .kind = TRP_EVENT_PROFILE_FIT,
         .fit = {.executors = 3, .additional = 1, .more = true}
     };
-    struct world w;
+    WORLD w;
     open_world(&w, false);
     world_step(&w, &fit);
     run_first_two(&w);
@@ -230,5 +225,4 @@ TEST("requests that may have an additional job stay")
     g_assert_cmpuint(gone(&w), ==, 2);
     ASSERT_WAITING(&w, 2, 3, 4); /* for 2 a job may be in the queue already */
     g_assert_cmpuint(w.may_add, ==, may_add + 2);
-    world_free(&w);
 }

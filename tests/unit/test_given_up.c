@@ -85,7 +85,7 @@ static const struct trp_parent_spec each_of_0 = {.stage = 0, .each = true},
 
 TEST("a bad task costs its own chain only")
 {
-    struct world w;
+    WORLD w;
     uint32_t ran[8];
     start(&w, true);
     struct trp_stage_spec v[] = {
@@ -110,13 +110,12 @@ TEST("a bad task costs its own chain only")
     ended(&w, 4, TRP_OUTCOME_SKIPPED, "stage a did not succeed");
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_EFAILED);
-    world_free(&w);
 }
 
 TEST("what is skipped is to be tolerated too")
 {
     for (uint32_t tolerated = 0; tolerated < 2; tolerated++) {
-        struct world w;
+        WORLD w;
         uint32_t ran[8];
         start(&w, false);
         struct trp_stage_spec v[] = {
@@ -137,13 +136,12 @@ TEST("what is skipped is to be tolerated too")
             ended(&w, 1, TRP_OUTCOME_FAILED, "1 of its 4 tasks was skipped, more than");
             g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
         }
-        world_free(&w);
     }
 }
 
 TEST("with keep going a stage fails when its other tasks are over")
 {
-    struct world w;
+    WORLD w;
     uint32_t ran[8];
     start(&w, true);
     struct trp_stage_spec v[] = {stage("a", 4, NULL, 0), stage("b", 4, &each_of_0, 1)};
@@ -155,7 +153,6 @@ TEST("with keep going a stage fails when its other tasks are over")
     g_assert_cmpuint(ran[1], ==, 6);
     ended(&w, 0, TRP_OUTCOME_FAILED, "2 of its 4 tasks were given up");
     ended(&w, 1, TRP_OUTCOME_FAILED, "2 of its 4 tasks were skipped");
-    world_free(&w);
 }
 
 /* It has to wait for another stage as well; its tasks are asked for when that is over. */
@@ -165,7 +162,7 @@ TEST("a child that begins later hears of what was given up")
         {.stage = 0, .each = true},
         {.stage = 1         },
     };
-    struct world w;
+    WORLD w;
     uint32_t ran[8];
     start(&w, true);
     struct trp_stage_spec v[] = {stage("a", 3, NULL, 0), stage("x", 1, NULL, 0),
@@ -186,13 +183,12 @@ TEST("a child that begins later hears of what was given up")
     g_assert_cmpuint(ran[2], ==, 3);
     ended(&w, 2, TRP_OUTCOME_FAILED, "1 of its 3 tasks was skipped");
     g_assert_cmpuint(w.job_ends, ==, 1);
-    world_free(&w);
 }
 
 /* Of a gang, nothing of which has run, nothing is left for the child. */
 TEST("all is skipped after a gang that failed")
 {
-    struct world w;
+    WORLD w;
     uint32_t ran[8];
     start(&w, true);
     struct trp_stage_spec v[] = {stage("a", 1, NULL, 0), stage("b", 1, &each_of_0, 1)};
@@ -202,13 +198,12 @@ TEST("all is skipped after a gang that failed")
     run_out(&w, 0, 0, ran);
     is_given_up(&w, 1, 1, 0, 0);
     g_assert_cmpuint(w.job_ends, ==, 1);
-    world_free(&w);
 }
 
 /* Barrier stages need all their tasks. */
 TEST("a barrier stage does not run with less")
 {
-    struct world w;
+    WORLD w;
     uint32_t ran[8];
     start(&w, true);
     struct trp_stage_spec v[] = {stage("a", 2, NULL, 0), stage("b", 2, &each_of_0, 1)};
@@ -219,13 +214,12 @@ TEST("a barrier stage does not run with less")
     g_assert_cmpuint(ran[1], ==, 0);
     ended(&w, 1, TRP_OUTCOME_FAILED, "");
     g_assert_cmpuint(w.job_ends, ==, 1);
-    world_free(&w);
 }
 
 TEST("a long chain is skipped without recursion")
 {
     enum { N = 10000 };
-    struct world w;
+    WORLD w;
     start(&w, true);
     w.unchecked = true;
     struct trp_stage_spec *v = g_new0(struct trp_stage_spec, N);
@@ -243,14 +237,13 @@ TEST("a long chain is skipped without recursion")
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_free(v);
     g_free(p);
-    world_free(&w);
 }
 
 /* What was done in an earlier run is not skipped. */
 TEST("what is done is not skipped")
 {
     static const uint8_t done[] = {1, 0};
-    struct world w;
+    WORLD w;
     uint32_t ran[8];
     start(&w, true);
     struct trp_stage_spec v[] = {stage("a", 2, NULL, 0), stage("b", 2, &each_of_0, 1)};
@@ -264,7 +257,6 @@ TEST("what is done is not skipped")
     run_out(&w, 0, 0, ran);
     g_assert_cmpuint(w.ngiven_up, ==, 1);
     ended(&w, 1, TRP_OUTCOME_SUCCEEDED, "");
-    world_free(&w);
 }
 
 static void checked(struct world *w, uint32_t stage, const char *text)
@@ -279,7 +271,7 @@ static void checked(struct world *w, uint32_t stage, const char *text)
 TEST("a stage that is checked ends when it was")
 {
     for (int good = 0; good < 2; good++) {
-        struct world w;
+        WORLD w;
         uint32_t ran[8];
         start(&w, true);
         struct trp_stage_spec v[] = {
@@ -305,13 +297,12 @@ TEST("a stage that is checked ends when it was")
         ended(&w, 2, good ? TRP_OUTCOME_SUCCEEDED : TRP_OUTCOME_SKIPPED, "");
         g_assert_cmpint(w.job_end.job_ended.outcome, ==,
                         good ? TRP_OUTCOME_SUCCEEDED : TRP_OUTCOME_FAILED);
-        world_free(&w);
     }
 }
 
 TEST("a run that ends does not wait for a check")
 {
-    struct world w;
+    WORLD w;
     uint32_t ran[8];
     start(&w, false);
     struct trp_stage_spec v[] = {stage("a", 2, NULL, 0)};
@@ -321,7 +312,6 @@ TEST("a run that ends does not wait for a check")
     world_step(&w, &(struct trp_event){.kind = TRP_EVENT_DRAIN});
     ended(&w, 0, TRP_OUTCOME_CANCELLED, "");
     checked(&w, 0, NULL);
-    world_free(&w);
 }
 
 static const char *on_one_host(uint32_t executor)
@@ -353,7 +343,7 @@ static void start_excluded(struct world *w)
 
 TEST("what is excluded everywhere waits for room elsewhere")
 {
-    struct world w;
+    WORLD w;
     start_excluded(&w);
     for (int i = 0; i < 5; i++)
         world_time(&w, w.now + 120 * SECOND);
@@ -363,12 +353,11 @@ TEST("what is excluded everywhere waits for room elsewhere")
     g_assert_cmpuint(w.nattempts, ==, 1);
     world_run_out(&w, SECOND);
     ended(&w, 0, TRP_OUTCOME_SUCCEEDED, "");
-    world_free(&w);
 }
 
 TEST("and is given up when another has come in vain")
 {
-    struct world w;
+    WORLD w;
     start_excluded(&w);
     world_time(&w, w.now + 200 * SECOND);
     world_come(&w, 1);
@@ -381,5 +370,4 @@ TEST("and is given up when another has come in vain")
     g_assert_cmpuint(w.nended, ==, 0);
     world_time(&w, w.now + SECOND);
     ended(&w, 0, TRP_OUTCOME_FAILED, "Aborting TaskSet 0.0 because task 0 cannot run");
-    world_free(&w);
 }

@@ -53,7 +53,7 @@ static void explain(struct world *w, uint32_t stage, const char *has)
 
 TEST("a barrier stage does not wait for later stages")
 {
-    struct world w;
+    WORLD w;
     begin(&w, world_config(2));
     g_assert_cmpuint(w.nlive, ==, 2);
     g_assert_cmpuint(running(&w, LONG), ==, 1);
@@ -68,25 +68,23 @@ TEST("a barrier stage does not wait for later stages")
     g_assert_cmpuint(running(&w, MANY), ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("without the option it does")
 {
     struct trp_engine_config c = world_config(2);
-    struct world w;
+    WORLD w;
     c.barrier.reserve_ns = 0;
     begin(&w, c);
     g_assert_cmpuint(running(&w, MANY), ==, 1);
     end_one(&w, LONG, SECOND);
     g_assert_cmpuint(running(&w, MANY), ==, 2);
     world_run_out(&w, SECOND);
-    world_free(&w);
 }
 
 TEST("after its time others get what is free once")
 {
-    struct world w;
+    WORLD w;
     begin(&w, world_config(2));
     int64_t since = w.now;
     world_time(&w, since + 29 * SECOND);
@@ -113,14 +111,13 @@ TEST("after its time others get what is free once")
     end_one(&w, MANY, SECOND);
     g_assert_cmpuint(running(&w, GANG), ==, 2);
     world_run_out(&w, SECOND);
-    world_free(&w);
 }
 
 TEST("nothing is kept until executors are enough")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec v[] = {world_stage("gang", 2), world_stage("many", 4)};
-    struct world w;
+    WORLD w;
     v[0].barrier = true;
     world_init(&w, NULL);
     w.manual = true;
@@ -139,7 +136,6 @@ TEST("nothing is kept until executors are enough")
     g_assert_cmpuint(running(&w, 0), ==, 2);
     w.manual = false;
     world_run_out(&w, SECOND);
-    world_free(&w);
 }
 
 /* Tasks that wait on an executor would take over the slot that is to be kept. */
@@ -150,13 +146,12 @@ TEST("later tasks that were sent ahead are recalled")
     struct trp_stage_spec v[] = {world_stage("first", 1), world_stage("gang", 2),
                                  world_stage("many", 4000)};
     struct trp_parent_spec after = {.stage = 0};
-    struct world w;
+    WORLD w;
     v[1].barrier = true;
     v[1].parents = &after;
     v[1].nparents = 1;
     c.queue_ahead_ns = SECOND;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     world_submit(&w, v, 3);
     for (guint i = 0; i < 30; i++) {
         w.now += ms;
@@ -182,7 +177,6 @@ TEST("later tasks that were sent ahead are recalled")
     w.unchecked = true;
     world_run_out(&w, ms);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 /* A barrier stage that waits leaves a slot free, which is no use to it yet. */
@@ -190,7 +184,7 @@ TEST("earlier tasks that were sent ahead are recalled for a free slot")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec v[] = {world_stage("many", 4), world_stage("gang", 2)};
-    struct world w;
+    WORLD w;
     v[1].barrier = true;
     c.queue_ahead_ns = SECOND;
     world_init(&w, NULL);
@@ -212,5 +206,4 @@ TEST("earlier tasks that were sent ahead are recalled for a free slot")
     g_assert_cmpuint(running(&w, 1), ==, 0);
     end_one(&w, 0, 1000);
     g_assert_cmpuint(running(&w, 1), ==, 2);
-    world_free(&w);
 }

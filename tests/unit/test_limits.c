@@ -27,7 +27,7 @@ TEST("executors are counted against each limit")
     struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_resource_profile *p;
     trp_error err;
-    struct world w;
+    WORLD w;
     world_init(&w, NULL);
     p = trp_profiles_get(w.profiles,
                          world_profile(&w, "train", 4, "gpu", 2, TRP_ONE / 2));
@@ -43,7 +43,6 @@ TEST("executors are counted against each limit")
     c.caps.memory_mib = p->total_mib - 1;
     g_assert_cmpuint(trp_limits_most(&c, p, 0, &err), ==, 0);
     g_assert_cmpint(err.code, ==, TRP_ENEVER);
-    world_free(&w);
 }
 
 TEST("ranks take the task side and share devices")
@@ -51,7 +50,7 @@ TEST("ranks take the task side and share devices")
     struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_resource_profile *p;
     trp_error err;
-    struct world w;
+    WORLD w;
     world_init(&w, NULL);
     p = trp_profiles_get(w.profiles,
                          world_profile(&w, "train", 4, "gpu", 2, TRP_ONE / 2));
@@ -66,14 +65,13 @@ TEST("ranks take the task side and share devices")
     g_assert_cmpuint(trp_limits_most(&c, p, 3, &err), ==, 1);
     g_assert_cmpuint(trp_limits_most(&c, p, 4, &err), ==, 0);
     g_assert_cmpuint(trp_limits_most(&c, p, UINT32_MAX, &err), ==, 0);
-    world_free(&w);
 }
 
 /* Submits one stage; its job has to end at once with these words, or go on. */
 static void run_one(const struct trp_engine_config *c, const struct trp_stage_spec *s,
                     const char *words)
 {
-    struct world w;
+    WORLD w;
     world_init(&w, NULL);
     world_start(&w, c);
     world_submit(&w, s, 1);
@@ -85,7 +83,6 @@ static void run_one(const struct trp_engine_config *c, const struct trp_stage_sp
         world_run_out(&w, SECOND);
         g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
     }
-    world_free(&w);
 }
 
 TEST("a gang beyond a limit fails at once")

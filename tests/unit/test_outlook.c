@@ -119,7 +119,7 @@ TEST("a job's stages, as they end")
     const struct trp_parent_spec after[] = {{.stage = 0}, {.stage = 1}, {.stage = 2}};
     struct trp_engine_config c;
     struct trp_profile_defaults d;
-    struct world w;
+    WORLD w;
     trp_options_engine_config(NULL, &c);
     trp_options_profile_defaults(NULL, &d);
     d.executor_cores = 2;
@@ -157,24 +157,21 @@ TEST("a job's stages, as they end")
     expect(&w, "2"); /* of the last one, of which three tasks may run at once */
     world_run_out(&w, SECOND);
     expect(&w, "");
-    world_free(&w);
 }
 
 TEST("tasks that are left, within the limits")
 {
     struct trp_engine_config c;
-    struct world w;
+    WORLD w;
     struct trp_stage_spec s = {.name = "s", .tasks_known = true, .ntasks = 9};
     trp_options_engine_config(NULL, &c);
     c.queue_ahead_ns = 0;
     c.alloc_max_executors = 5;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     expect(&w, "5");
     for (int i = 0; i < 7; i++)
         world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     expect(&w, "2");
     world_run_out(&w, SECOND);
-    world_free(&w);
 }

@@ -78,7 +78,7 @@ TEST("what has no room inside is asked for at once")
 TEST("tasks of unknown length are long when one has run for a second")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
-    struct world w;
+    WORLD w;
     begin(&w, &c, 40);
     world_time(&w, 1400 * MS);
     g_assert_cmpuint(w.may_add, ==, 0);
@@ -86,19 +86,17 @@ TEST("tasks of unknown length are long when one has run for a second")
     g_assert_cmpuint(w.may_add, ==, 8);
     world_time(&w, 100 * SECOND);
     g_assert_cmpuint(w.may_add, ==, 8); /* told once */
-    world_free(&w);
 }
 
 TEST("what soon is over is not worth it")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
-    struct world w;
+    WORLD w;
     begin(&w, &c, 12);
     for (int i = 0; i < 6; i++)
         wave(&w, 300 * MS);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpuint(w.may_add, ==, 0);
-    world_free(&w);
 }
 
 /* The second is the backlog timeout; starts take half a second. */
@@ -124,7 +122,7 @@ TEST("so many as have work for as long as they cost")
 TEST("the wait in the queue counts")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
-    struct world w;
+    WORLD w;
     begin(&w, &c, 20);
     waits(&w, 4 * SECOND); /* all is over then */
     wave(&w, 300 * MS);
@@ -133,14 +131,13 @@ TEST("the wait in the queue counts")
     waits(&w, 0);
     wave(&w, 300 * MS); /* four have ended: it is looked at again */
     g_assert_cmpuint(w.may_add, >, 0);
-    world_free(&w);
 }
 
 /* Tasks as long as what is left: another executor would end none earlier. */
 TEST("the last wave waits")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
-    struct world w;
+    WORLD w;
     begin(&w, &c, 4);
     wave(&w, 900 * MS);
     g_assert_cmpuint(w.may_add, ==, 0);
@@ -148,14 +145,13 @@ TEST("the last wave waits")
     g_assert_cmpuint(w.may_add, ==, 0);
     wave(&w, 100 * MS);
     g_assert_cmpuint(w.job_ends, ==, 1);
-    world_free(&w);
 }
 
 TEST("what was lost is replaced at once")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 2);
-    struct world w;
+    WORLD w;
     open_world(&w, &c, 2);
     world_submit(&w, &s, 1);
     world_time(&w, 500 * MS);
@@ -165,7 +161,6 @@ TEST("what was lost is replaced at once")
     world_lose(&w, 1, TRP_LOSS_EXITED);
     g_assert_cmpuint(w.nasked, ==, 1);
     g_assert_cmpuint(w.may_add, ==, 1);
-    world_free(&w);
 }
 
 /* Another place has to be tried before a stage is given up. */
@@ -177,7 +172,7 @@ TEST("a start that failed is tried elsewhere at once")
         .kind = TRP_EVENT_EXECUTOR_REFUSED,
         .refused = {.how = TRP_REFUSED_FAILED, .untried = true, .text = "it ended"}
     };
-    struct world w;
+    WORLD w;
     open_world(&w, &c, 1);
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.may_add, ==, 0);
@@ -185,7 +180,6 @@ TEST("a start that failed is tried elsewhere at once")
     world_step(&w, &ev);
     world_time(&w, 2 * SECOND); /* it is asked for again */
     g_assert_cmpuint(w.may_add, ==, 1);
-    world_free(&w);
 }
 
 TEST("minima and gangs of executors do not wait")
@@ -211,21 +205,20 @@ TEST("who gets nothing does not wait for ever")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 40);
-    struct world w;
+    WORLD w;
     open_world(&w, &c, 2);
     world_submit(&w, &s, 1);
     world_time(&w, 9900 * MS);
     g_assert_cmpuint(w.may_add, ==, 0);
     world_time(&w, 10 * SECOND);
     g_assert_cmpuint(w.may_add, ==, 10);
-    world_free(&w);
 }
 
 TEST("stages of a profile are looked at together")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s[2] = {world_stage("a", 10), world_stage("b", 10)};
-    struct world w;
+    WORLD w;
     open_world(&w, &c, 2);
     world_submit(&w, s, 2);
     world_time(&w, 500 * MS);
@@ -241,7 +234,6 @@ TEST("stages of a profile are looked at together")
     wave(&w, 300 * MS); /* four are pending, and two have begun */
     world_time(&w, w.now + 250 * MS);
     g_assert_cmpuint(w.may_add, ==, 0);
-    world_free(&w);
 }
 
 /* A stage with some room is not looked ahead to when a job can be had at once. */
@@ -251,7 +243,7 @@ TEST("nothing is asked for ahead where there is no queue")
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s[2] = {world_stage("a", 8), world_stage("b", 8)};
     for (int queue = 0; queue < 2; queue++) {
-        struct world w;
+        WORLD w;
         s[0].max_executors = 2;
         s[1].parents = &after;
         s[1].nparents = 1;
@@ -266,6 +258,5 @@ TEST("nothing is asked for ahead where there is no queue")
         world_time(&w, w.now + 9900 * MS);
         g_assert_cmpuint(w.ahead, ==, queue ? 6 : 0);
         g_assert_cmpuint(w.may_add, ==, queue ? 6 : 0);
-        world_free(&w);
     }
 }

@@ -107,7 +107,7 @@ static uint32_t start(struct world *w, bool second)
 
 TEST("a result given in part is given again")
 {
-    struct world w;
+    WORLD w;
     uint32_t executor = start(&w, false);
     end(&w, 1, 0);
     fail_to_read(&w, *live(&w, 1, 1), executor);
@@ -116,12 +116,11 @@ TEST("a result given in part is given again")
     g_assert_cmpuint(successes(&w, 0, 1), ==, 2);
     g_assert_cmpuint(successes(&w, 1, 0), ==, 2);
     g_assert_cmpuint(successes(&w, 1, 1), ==, 1);
-    world_free(&w);
 }
 
 TEST("a reader that runs begins anew too")
 {
-    struct world w;
+    WORLD w;
     uint32_t executor = start(&w, true);
     struct world_attempt other = *live(&w, 2, 1);
     fail_to_read(&w, *live(&w, 1, 1), executor);
@@ -130,12 +129,11 @@ TEST("a reader that runs begins anew too")
     run_out(&w);
     g_assert_cmpuint(w.job_ends, ==, 2);
     g_assert_cmpuint(successes(&w, 2, 1), ==, 1);
-    world_free(&w);
 }
 
 TEST("it is so whoever has the stage run again")
 {
-    struct world w;
+    WORLD w;
     uint32_t executor = start(&w, false);
     end(&w, 1, 0);
     if (live(&w, 1, 1)->executor == executor) /* it is not to go with it */
@@ -147,5 +145,4 @@ TEST("it is so whoever has the stage run again")
     run_out(&w);
     g_assert_cmpuint(w.job_ends, ==, 2);
     g_assert_cmpuint(successes(&w, 1, 0), ==, 2);
-    world_free(&w);
 }

@@ -12,7 +12,7 @@ TEST("a barrier stage starts when all its slots are there")
 {
     struct trp_engine_config c = world_config(4);
     struct trp_stage_spec s = world_stage("a", 3);
-    struct world w;
+    WORLD w;
     s.barrier = true;
     world_init(&w, NULL);
     w.manual = true;
@@ -29,35 +29,31 @@ TEST("a barrier stage starts when all its slots are there")
         g_assert_cmpuint(world_attempt_at(&w, i)->task, ==, i);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a barrier stage beyond the limits fails at once")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 3);
-    struct world w;
+    WORLD w;
     s.barrier = true;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.nattempts, ==, 0);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
-    world_free(&w);
 }
 
 TEST("a slow task gets a copy and the first to finish wins")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 4);
-    struct world w;
+    WORLD w;
     c.speculation.enabled = true;
     c.speculation.quantile = 0.5;
     c.speculation.multiplier = 2;
     c.speculation.efficiency = false;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     trp_attempt_id slow = world_attempt_at(&w, 0)->id;
     for (guint i = 0; i < 3; i++) {
@@ -74,17 +70,15 @@ TEST("a slow task gets a copy and the first to finish wins")
     g_assert_true(world_find(&w, slow)->kill);
     world_end(&w, slow, TRP_END_KILLED, 0, 5 * SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a task leaves the executor it failed on")
 {
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = world_stage("a", 1);
-    struct world w;
+    WORLD w;
     c.exclusion.enabled = true;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t was = world_attempt_at(&w, 0)->executor;
@@ -95,7 +89,6 @@ TEST("a task leaves the executor it failed on")
     }
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 /* Ends what runs on one executor until four or more tasks wait there. */
@@ -131,32 +124,29 @@ TEST("what waits on an excluded executor goes elsewhere")
 {
     struct trp_engine_config c;
     struct trp_stage_spec s = world_stage("a", 30);
-    struct world w;
+    WORLD w;
     trp_options_engine_config(NULL, &c);
     c.max_executors = 1;
     c.exclusion.enabled = true;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     fill_queue(&w, 0, (trp_stage_id){0});
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, 1000);
     g_assert_false(are_recalled(&w, 0));
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_EXIT, 1, 1000);
     g_assert_true(are_recalled(&w, 0));
-    world_free(&w);
 }
 
 TEST("what waits on an executor that the application excludes goes elsewhere")
 {
     struct trp_engine_config c;
     struct trp_stage_spec v[] = {world_stage("a", 1), world_stage("b", 40)};
-    struct world w;
+    WORLD w;
     trp_options_engine_config(NULL, &c);
     c.max_executors = 2;
     c.exclusion.enabled = true;
     c.exclusion.app_tasks_per_executor = 1;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     world_submit(&w, v, 2);
     const struct world_attempt *a = world_attempt_at(&w, 0);
     uint32_t bad = a->executor;
@@ -171,7 +161,6 @@ TEST("what waits on an executor that the application excludes goes elsewhere")
             break;
         }
     g_assert_true(are_recalled(&w, bad));
-    world_free(&w);
 }
 
 /* Of a fixed set, with tasks of one core or four. */
@@ -220,7 +209,7 @@ TEST("offers without a launch leave the time of the excluded")
 {
     struct trp_engine_config c = world_config(3);
     struct trp_stage_spec a = world_stage("a", 1);
-    struct world w;
+    WORLD w;
     trp_profile_id wide;
     c.exclusion.enabled = true;
     c.max_failures = 5;
@@ -242,17 +231,15 @@ TEST("offers without a launch leave the time of the excluded")
     world_time(&w, w.now + 60 * SECOND);
     g_assert_cmpuint(w.nended, ==, 1);
     g_assert_cmpuint(w.ended[0].stage_ended.stage.n, ==, 0);
-    world_free(&w);
 }
 
 TEST("a decommissioned executor gets nothing and its loss counts nothing")
 {
     struct trp_engine_config c = world_config(1);
     struct trp_stage_spec s = world_stage("a", 2);
-    struct world w;
+    WORLD w;
     s.max_failures = 1;
-    world_init(&w, NULL);
-    world_start(&w, &c);
+    world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     uint32_t was = world_attempt_at(&w, 0)->executor;
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
@@ -262,7 +249,6 @@ TEST("a decommissioned executor gets nothing and its loss counts nothing")
     g_assert_cmpuint(world_attempt_at(&w, 0)->executor, !=, was);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 static const char *on_h2_then_h3(uint32_t executor)
@@ -283,7 +269,7 @@ TEST("the rack of a host without executors counts")
     const struct trp_place h1 = {"h1", TRP_NONE};
     struct trp_engine_config c = world_config(2);
     struct trp_stage_spec s = {.name = "a", .min_executors = 2};
-    struct world w;
+    WORLD w;
     c.racks = racks;
     c.nracks = G_N_ELEMENTS(racks);
     world_init(&w, NULL);
@@ -302,5 +288,4 @@ TEST("the rack of a host without executors counts")
     g_assert_cmpint(world_attempt_at(&w, 0)->level, ==, TRP_RACK_LOCAL);
     world_come(&w, 1);
     world_run_out(&w, SECOND);
-    world_free(&w);
 }

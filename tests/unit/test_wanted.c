@@ -17,7 +17,7 @@ TEST("executors are asked for by steps")
     static const uint32_t wanted[] = {0, 1, 3, 7, 10, 10};
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 100);
-    struct world w;
+    WORLD w;
     c.grow_ramp = true;
     c.max_executors = 10;
     world_begin(&w, &c, 1);
@@ -30,14 +30,13 @@ TEST("executors are asked for by steps")
     g_assert_cmpint(trp_engine_next_timer(w.engine), ==, INT64_MAX);
     world_run_out(&w, SECOND / 100);
     g_assert_cmpuint(w.job_ends, ==, 1);
-    world_free(&w);
 }
 
 TEST("the initial number is asked for when a profile is first used")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 100);
-    struct world w;
+    WORLD w;
     c.grow_ramp = true;
     c.initial_executors = 4;
     world_begin(&w, &c, 1);
@@ -47,14 +46,13 @@ TEST("the initial number is asked for when a profile is first used")
     g_assert_cmpuint(w.nlive, ==, 4);
     world_time(&w, 2 * SECOND + SECOND / 2);
     g_assert_cmpuint(w.nlive, ==, 5);
-    world_free(&w);
 }
 
 TEST("targets fall when tasks end")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 6), t = world_stage("b", 1);
-    struct world w;
+    WORLD w;
     c.grow_ramp = c.release_idle = true;
     c.idle_timeout_ns = 20 * SECOND;
     world_begin(&w, &c, 1);
@@ -69,7 +67,6 @@ TEST("targets fall when tasks end")
     world_time(&w, 25 * SECOND);
     g_assert_cmpuint(w.nlive, ==, 1);
     g_assert_cmpuint(w.releases, ==, 6);
-    world_free(&w);
 }
 
 /* Its executor had begun it when the engine still took it for queued. */
@@ -80,7 +77,7 @@ TEST("a queued task that has ended is not waited for")
     for (guint k = 0; k < G_N_ELEMENTS(how); k++) {
         struct trp_engine_config c = world_config(UINT32_MAX);
         struct trp_stage_spec s = world_stage("a", 20);
-        struct world w;
+        WORLD w;
         guint i = 0;
         c.grow_ramp = true;
         c.max_executors = 1;
@@ -100,7 +97,6 @@ TEST("a queued task that has ended is not waited for")
         world_time(&w, w.now + 2 * SECOND); /* an executor with more memory */
         world_run_out(&w, SECOND / 10);
         g_assert_cmpuint(w.job_ends, ==, 1);
-        world_free(&w);
     }
 }
 
@@ -109,7 +105,7 @@ TEST("limits hold over all profiles")
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec v[] = {world_stage("a", 10), world_stage("b", 10)};
     char why[256];
-    struct world w;
+    WORLD w;
     c.caps.cores = 9;
     world_begin(&w, &c, 2);
     v[1].profile = world_profile(&w, "wide", 5, NULL, 0, 0);
@@ -125,14 +121,13 @@ TEST("limits hold over all profiles")
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a profile beyond a limit fails at once")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 1);
-    struct world w;
+    WORLD w;
     c.caps.ncustom = 1;
     strcpy(c.caps.custom[0].name, "gpu");
     c.caps.custom[0].most = 1;
@@ -145,14 +140,13 @@ TEST("a profile beyond a limit fails at once")
         w.texts[0], ==,
         "an executor takes gpu 2, and alloc.max_gpu is 1; raise it or ask for "
         "less");
-    world_free(&w);
 }
 
 TEST("what expired goes as far as nobody needs it")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 5);
-    struct world w;
+    WORLD w;
     c.release_idle = true;
     c.idle_timeout_ns = 10 * SECOND;
     c.min_executors = 3;
@@ -172,7 +166,6 @@ TEST("what expired goes as far as nobody needs it")
     g_assert_cmpuint(w.nlive, ==, 1);
     world_time(&w, 21 * SECOND);
     g_assert_cmpuint(w.nlive, ==, 0);
-    world_free(&w);
 }
 
 static const char *on_one_host(uint32_t executor)
@@ -184,7 +177,7 @@ TEST("a copy gets an executor on another host")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 4);
-    struct world w;
+    WORLD w;
     c.speculation.enabled = true;
     c.speculation.quantile = 0.5;
     c.speculation.efficiency = false;
@@ -203,7 +196,6 @@ TEST("a copy gets an executor on another host")
     g_assert_cmpuint(w.attempts[1].executor, ==, 2);
     world_end(&w, w.attempts[1].id, TRP_END_SUCCESS, 0, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
-    world_free(&w);
 }
 
 /* Two executors on one host, of which one runs a slow task whose copy waits. The
@@ -255,7 +247,7 @@ static uint32_t asked_for(const struct world *w)
 
 TEST("a copy that can run nowhere needs no executor")
 {
-    struct world w;
+    WORLD w;
     a_copy_waits(&w, 1);
     g_assert_cmpuint(asked_for(&w), ==, 0);
     g_assert_cmpuint(w.releases, ==, 0);
@@ -263,12 +255,11 @@ TEST("a copy that can run nowhere needs no executor")
     /* What only the copy could use goes for it. */
     g_assert_cmpuint(asked_for(&w), ==, 1);
     g_assert_cmpuint(w.releases, ==, 1);
-    world_free(&w);
 }
 
 TEST("a copy asks for one executor at most")
 {
-    struct world w;
+    WORLD w;
     a_copy_waits(&w, 2);
     g_assert_cmpuint(asked_for(&w), ==, 1);
     g_assert_cmpstr(w.not_on, ==, "h0"); /* where the task runs */
@@ -281,14 +272,13 @@ TEST("a copy asks for one executor at most")
     world_time(&w, 60 * SECOND);
     g_assert_cmpuint(asked_for(&w), ==, 2);
     g_assert_cmpuint(w.releases, ==, 1);
-    world_free(&w);
 }
 
 /* With alloc.grow=ramp, too. */
 TEST("a copy in vain holds nothing while targets grow")
 {
     for (uint32_t hosts = 1; hosts <= 2; hosts++) {
-        struct world w;
+        WORLD w;
         a_copy_waits_with(&w, hosts, true);
         g_assert_cmpuint(asked_for(&w), ==, hosts - 1);
         g_assert_cmpstr(w.not_on, ==, hosts > 1 ? "h0" : "");
@@ -296,7 +286,6 @@ TEST("a copy in vain holds nothing while targets grow")
         world_time(&w, w.now + 3 * SECOND);
         g_assert_cmpuint(asked_for(&w), ==, hosts);
         g_assert_cmpuint(w.releases, ==, 1);
-        world_free(&w);
     }
 }
 
@@ -304,7 +293,7 @@ TEST("a barrier stage keeps its executors when it runs again")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("together", 2);
-    struct world w;
+    WORLD w;
     s.barrier = true;
     world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
@@ -318,7 +307,6 @@ TEST("a barrier stage keeps its executors when it runs again")
     g_assert_cmpuint(w.releases, ==, 0);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 /* A map stage of one profile and its reader, of another or the same; the reader misses
@@ -351,7 +339,7 @@ static uint32_t an_output_is_missed(struct world *w, bool same)
 
 TEST("a stage that missed its input keeps its executors")
 {
-    struct world w;
+    WORLD w;
     g_assert_cmpuint(an_output_is_missed(&w, true), >=, 1);
     g_assert_cmpuint(w.releases, <=,
                      2); /* one reducer is to run again, and a map task */
@@ -361,13 +349,12 @@ TEST("a stage that missed its input keeps its executors")
     g_assert_cmpuint(w.releases, ==, releases);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 /* Its own would only be in the way; those of the stage before come meanwhile. */
 TEST("what is made again has its executors before that")
 {
-    struct world w;
+    WORLD w;
     an_output_is_missed(&w, false);
     g_assert_cmpuint(w.nlive, ==, 1);
     g_assert_cmpuint(w.nattempts, ==, 0);
@@ -377,14 +364,13 @@ TEST("what is made again has its executors before that")
     g_assert_cmpuint(w.attempts[0].executor, ==, came);
     world_run_out(&w, SECOND);
     g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-    world_free(&w);
 }
 
 TEST("a stage excluded everywhere gets another executor")
 {
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s = world_stage("a", 2);
-    struct world w;
+    WORLD w;
     c.exclusion.enabled = true;
     world_begin(&w, &c, 2);
     world_submit(&w, &s, 1);
@@ -396,7 +382,6 @@ TEST("a stage excluded everywhere gets another executor")
     g_assert_cmpuint(w.attempts[1].executor, ==, 1);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 1);
-    world_free(&w);
 }
 
 /* It may have to wait for a launch there, since its host is none that is preferred. */
@@ -409,7 +394,7 @@ TEST("a stage excluded everywhere gets one executor more")
     };
     struct trp_engine_config c = world_config(20);
     struct trp_stage_spec s = {.name = "a"};
-    struct world w;
+    WORLD w;
     c.exclusion.enabled = true;
     world_begin(&w, &c, 2);
     world_submit(&w, &s, 1);
@@ -425,7 +410,6 @@ TEST("a stage excluded everywhere gets one executor more")
     g_assert_cmpuint(w.nattempts, ==, 2);
     g_assert_cmpuint(w.nlive, ==, 2);
     world_run_out(&w, SECOND);
-    world_free(&w);
 }
 
 static void dataset(struct world *w, const char *name,
@@ -453,7 +437,7 @@ TEST("what an executor holds keeps it")
     struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_dataset_parent shuffled = {.dataset = 0, .shuffle = true};
     struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED};
-    struct world w;
+    WORLD w;
     c.release_idle = true;
     c.host_files = false;
     c.idle_timeout_ns = 10 * SECOND;
@@ -476,7 +460,6 @@ TEST("what an executor holds keeps it")
     world_step(&w, &ev);
     world_time(&w, w.now + SECOND);
     g_assert_cmpuint(w.nlive, ==, 0);
-    world_free(&w);
 }
 
 /* One that holds something is idle, and another shape, of which four fit, wants one:
@@ -509,35 +492,32 @@ static void hold(struct world *w, bool more)
  * another shape finds no room. */
 TEST("cached partitions keep an executor until others lack room")
 {
-    struct world w;
+    WORLD w;
     hold(&w, false);
     world_time(&w, w.now + SECOND / 100);
     g_assert_cmpuint(w.releases, ==, 0);
     world_time(&w, w.now + SECOND / 10);
     g_assert_cmpuint(w.releases, ==, 1);
-    world_free(&w);
 }
 
 TEST("they stay longer where more may be had")
 {
-    struct world w;
+    WORLD w;
     hold(&w, true);
     world_time(&w, w.now + 2 * SECOND);
     g_assert_cmpuint(w.releases, ==, 0);
     world_time(&w, w.now + 2 * SECOND);
     g_assert_cmpuint(w.releases, ==, 1);
-    world_free(&w);
 }
 
 TEST("they stay while others are coming")
 {
-    struct world w;
+    WORLD w;
     struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_GRANTED, .granted = {{1}}};
     hold(&w, false);
     world_step(&w, &ev);
     world_time(&w, w.now + 100 * SECOND);
     g_assert_cmpuint(w.releases, ==, 0);
-    world_free(&w);
 }
 
 static const char *same_host(uint32_t executor)
@@ -552,7 +532,7 @@ enum { HALF = 12 };
 TEST("queue ahead leaves cached partitions where they are")
 {
     struct trp_engine_config c;
-    struct world w;
+    WORLD w;
     trp_options_engine_config(NULL, &c);
     c.max_executors = 2;
     world_begin(&w, &c, 1);
@@ -584,7 +564,6 @@ TEST("queue ahead leaves cached partitions where they are")
         world_end(&w, w.attempts[i].id, TRP_END_SUCCESS, 0, 10000);
     }
     g_assert_cmpuint(w.job_ends, ==, 2);
-    world_free(&w);
 }
 
 TEST("what is cleaned up keeps nothing")
@@ -592,7 +571,7 @@ TEST("what is cleaned up keeps nothing")
     struct trp_engine_config c = world_config(UINT32_MAX);
     const struct trp_dataset_parent shuffled = {.dataset = 0, .shuffle = true};
     struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED};
-    struct world w;
+    WORLD w;
     c.release_idle = true;
     c.host_files = false;
     c.idle_timeout_ns = 10 * SECOND;
@@ -605,7 +584,6 @@ TEST("what is cleaned up keeps nothing")
     world_step(&w, &ev);
     world_time(&w, w.now + SECOND);
     g_assert_cmpuint(w.nlive, ==, 0);
-    world_free(&w);
 }
 
 TEST("the oldest stay for a narrower stage")
@@ -615,7 +593,7 @@ TEST("the oldest stay for a narrower stage")
         struct trp_engine_config c = world_config(UINT32_MAX);
         struct trp_stage_spec s[] = {world_stage("wide", 4), world_stage("thin", 1),
                                      world_stage("last", later)};
-        struct world w;
+        WORLD w;
         s[1].parents = &after[0];
         s[2].parents = &after[1];
         s[1].nparents = s[2].nparents = 1;
@@ -630,7 +608,6 @@ TEST("the oldest stay for a narrower stage")
         g_assert_cmpuint(w.nattempts, ==, 1);
         g_assert_cmpuint(w.attempts[0].executor, <, later);
         g_assert_cmpuint(w.nlive, ==, 1);
-        world_free(&w);
     }
 }
 
@@ -639,7 +616,7 @@ TEST("of idle ones of another profile the oldest serve")
     const struct trp_parent_spec after = {.stage = 0};
     struct trp_engine_config c = world_config(UINT32_MAX);
     struct trp_stage_spec s[] = {world_stage("wide", 4), world_stage("thin", 2)};
-    struct world w;
+    WORLD w;
     s[1].parents = &after;
     s[1].nparents = 1;
     world_begin(&w, &c, 1);
@@ -651,5 +628,4 @@ TEST("of idle ones of another profile the oldest serve")
     g_assert_cmpuint(w.nlive, ==, 2);
     for (guint k = 0; k < w.nlive; k++)
         g_assert_cmpuint(w.live[k], <, 2);
-    world_free(&w);
 }

@@ -50,7 +50,7 @@ static void end_one_of(struct world *w, uint32_t stage)
 TEST("what a minimum keeps makes room")
 {
     struct trp_engine_config c = limited(3);
-    struct world w;
+    WORLD w;
     c.min_executors = 3;
     trp_profile_id other = start(&w, &c);
     submit(&w, (trp_profile_id){0}, 1, false);
@@ -63,14 +63,13 @@ TEST("what a minimum keeps makes room")
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpuint(w.nlive, ==, 3);
     g_assert_cmpuint(running_of(&w, 0), ==, 1);
-    world_free(&w);
 }
 
 /* The same for alloc.grow=ramp, where a minimum holds without any work. */
 TEST("a minimum without work makes room")
 {
     struct trp_engine_config c = limited(2);
-    struct world w;
+    WORLD w;
     c.grow_ramp = true;
     c.min_executors = 2;
     trp_profile_id other = start(&w, &c);
@@ -84,14 +83,13 @@ TEST("a minimum without work makes room")
     g_assert_cmpuint(running_of(&w, 1), ==, 4);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 2);
-    world_free(&w);
 }
 
 TEST("a limit of one serves profile after profile")
 {
     for (int ramp = 0; ramp < 2; ramp++) {
         struct trp_engine_config c = limited(1);
-        struct world w;
+        WORLD w;
         c.grow_ramp = ramp;
         c.min_executors = c.initial_executors = 1;
         trp_profile_id other = start(&w, &c);
@@ -104,7 +102,6 @@ TEST("a limit of one serves profile after profile")
         }
         /* Each profile runs what it has before the other one gets the room. */
         g_assert_cmpuint(w.releases, <=, 6);
-        world_free(&w);
     }
 }
 
@@ -130,7 +127,7 @@ static void tell_tasks(struct world *w, uint32_t ntasks)
 TEST("busy executors yield to an earlier stage")
 {
     char why[256];
-    struct world w;
+    WORLD w;
     start_behind(&w, 10);
     tell_tasks(&w, 1);
     g_assert_cmpuint(running_of(&w, 0), ==, 0);
@@ -150,14 +147,13 @@ TEST("busy executors yield to an earlier stage")
     g_assert_cmpstr(
         trp_engine_why_waiting(w.engine, w.now, (trp_stage_id){1}, why, sizeof why), ==,
         "");
-    world_free(&w);
 }
 
 TEST("those that yield go on when nobody waits")
 {
     struct trp_event cancel = {.kind = TRP_EVENT_CANCEL_JOB};
     char why[256];
-    struct world w;
+    WORLD w;
     start_behind(&w, 10);
     tell_tasks(&w, 5);
     trp_engine_why_waiting(w.engine, w.now, (trp_stage_id){1}, why, sizeof why);
@@ -171,12 +167,11 @@ TEST("those that yield go on when nobody waits")
     g_assert_cmpuint(running_of(&w, 1), ==, 2);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 2);
-    world_free(&w);
 }
 
 TEST("a stream of later jobs does not keep an earlier one waiting")
 {
-    struct world w;
+    WORLD w;
     start_behind(&w, 2);
     tell_tasks(&w, 3);
     for (int i = 0; i < 20 && running_of(&w, 0) == 0; i++) {
@@ -185,14 +180,13 @@ TEST("a stream of later jobs does not keep an earlier one waiting")
     }
     g_assert_cmpuint(running_of(&w, 0), >, 0);
     world_run_out(&w, SECOND);
-    world_free(&w);
 }
 
 TEST("two gangs do not wait for each other")
 {
     for (int ramp = 0; ramp < 2; ramp++) {
         struct trp_engine_config c = limited(4);
-        struct world w;
+        WORLD w;
         c.grow_ramp = ramp;
         trp_profile_id other = start(&w, &c);
         /* A task of its own holds an executor while both gangs come. */
@@ -213,21 +207,19 @@ TEST("two gangs do not wait for each other")
         g_assert_cmpuint(running_of(&w, 2), ==, 4);
         world_run_out(&w, SECOND);
         g_assert_cmpuint(w.job_ends, ==, 3);
-        world_free(&w);
     }
 }
 
 TEST("a gang has all its slots whatever the ratio")
 {
     struct trp_engine_config c = limited(UINT32_MAX);
-    struct world w;
+    WORLD w;
     c.grow_ramp = true;
     c.allocation_ratio = TRP_ONE / 4;
     start(&w, &c);
     submit(&w, (trp_profile_id){0}, 5, true);
     world_time(&w, SECOND);
     g_assert_cmpuint(w.nattempts, ==, 5);
-    world_free(&w);
 }
 
 TEST("a gang beyond any limit fails at once")
@@ -237,7 +229,7 @@ TEST("a gang beyond any limit fails at once")
         .fit = {.profile = {0}, .executors = 2},
     };
     struct trp_engine_config c = limited(UINT32_MAX);
-    struct world w;
+    WORLD w;
     c.caps.cores = 6;
     trp_profile_id other = start(&w, &c);
     submit(&w, other, 7, true);
@@ -259,14 +251,13 @@ TEST("a gang beyond any limit fails at once")
     s.max_running = 1;
     world_submit(&w, &s, 1);
     g_assert_cmpuint(w.job_ends, ==, 3);
-    world_free(&w);
 }
 
 /* The cluster has room for one executor; nothing in the engine says so. */
 TEST("a minimum expires where another waits for the cluster")
 {
     struct trp_engine_config c = limited(UINT32_MAX);
-    struct world w;
+    WORLD w;
     c.grow_ramp = true;
     c.min_executors = 1;
     c.idle_timeout_ns = 10 * SECOND;
@@ -289,7 +280,6 @@ TEST("a minimum expires where another waits for the cluster")
     /* It has what it needs: the minimum of the first is asked for again. */
     world_time(&w, 601 * SECOND);
     g_assert_cmpuint(w.nasked, ==, 2);
-    world_free(&w);
 }
 
 TEST("a refused request leaves its room to others")
@@ -297,7 +287,7 @@ TEST("a refused request leaves its room to others")
     struct trp_event refused = {.kind = TRP_EVENT_EXECUTOR_REFUSED,
                                 .refused = {.text = "no room"}};
     struct trp_engine_config c = limited(1);
-    struct world w;
+    WORLD w;
     trp_profile_id other = start(&w, &c);
     w.manual = true;
     submit(&w, (trp_profile_id){0}, 1, false);
@@ -312,14 +302,13 @@ TEST("a refused request leaves its room to others")
     /* Its turn comes again after a while. */
     world_run_out(&w, 2 * SECOND);
     g_assert_cmpuint(w.job_ends, ==, 2);
-    world_free(&w);
 }
 
 TEST("a decommissioned executor makes room when it is idle")
 {
     struct trp_event decommissioned = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED};
     struct trp_engine_config c = limited(1);
-    struct world w;
+    WORLD w;
     start(&w, &c);
     submit(&w, (trp_profile_id){0}, 2, false);
     world_step(&w, &decommissioned);
@@ -327,13 +316,12 @@ TEST("a decommissioned executor makes room when it is idle")
     end_one_of(&w, 0);
     g_assert_cmpuint(w.releases, ==, 1);
     g_assert_cmpuint(running_of(&w, 0), ==, 1);
-    world_free(&w);
 }
 
 TEST("an excluded executor makes room")
 {
     struct trp_engine_config c = limited(1);
-    struct world w;
+    WORLD w;
     c.exclusion.enabled = true;
     c.exclusion.app_tasks_per_executor = c.exclusion.stage_tasks_per_executor = 1;
     c.exclusion.task_attempts_per_executor = 2;
@@ -345,14 +333,13 @@ TEST("an excluded executor makes room")
     g_assert_cmpuint(w.job_ends, ==, 1);
     submit(&w, other, 1, false);
     g_assert_cmpuint(running_of(&w, 1), ==, 1);
-    world_free(&w);
 }
 
 /* excludeOnFailure.killExcludedExecutors.decommission: nobody else sends it away. */
 TEST("an excluded executor that has drained goes")
 {
     struct trp_engine_config c = limited(UINT32_MAX);
-    struct world w;
+    WORLD w;
     c.exclusion.enabled = c.exclusion.kill = c.exclusion.kill_decommission = true;
     c.exclusion.app_tasks_per_executor = c.exclusion.stage_tasks_per_executor = 1;
     c.exclusion.task_attempts_per_executor = 2;
@@ -371,7 +358,6 @@ TEST("an excluded executor that has drained goes")
     g_assert_cmpuint(w.releases, >, 0);
     for (guint i = 0; i < w.nlive; i++)
         g_assert_cmpuint(w.live[i], !=, first);
-    world_free(&w);
 }
 
 /* One made for a larger profile serves another (alloc.reuse=fit), and takes more of the
@@ -381,7 +367,7 @@ TEST("an oversized executor does not keep a gang waiting")
     struct trp_profile_defaults d;
     struct trp_engine_config c = limited(UINT32_MAX);
     struct trp_alloc_caps caps = {.ncustom = 1, .custom = {{"disk", 4}}};
-    struct world w;
+    WORLD w;
     trp_options_profile_defaults(NULL, &d);
     c.reuse = TRP_REUSE_FIT;
     c.caps = caps;
@@ -401,5 +387,4 @@ TEST("an oversized executor does not keep a gang waiting")
     g_assert_cmpuint(running_of(&w, 1), ==, 4);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.job_ends, ==, 2);
-    world_free(&w);
 }

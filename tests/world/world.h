@@ -8,7 +8,7 @@
  * (a launch on an executor that is gone, a second verdict on an attempt) *breaks* the
  * world: the program ends with a sentence, or whatever the hook `broken` does.
  *
- *     struct world w;
+ *     WORLD w;
  *     struct trp_engine_config config = world_config(4);
  *     struct trp_stage_spec stage = world_stage("a", 10);
  *     world_begin(&w, &config, 2);                 // executors of two cores
@@ -16,7 +16,6 @@
  *     world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
  *     world_run_out(&w, SECOND);
  *     g_assert_cmpuint(w.job_ends, ==, 1);
- *     world_free(&w);
  *
  * Executors come up and go as soon as they are asked to, unless `manual` is set. After
  * every step the engine checks itself. Lists belong to the world; indices and pointers
@@ -180,6 +179,8 @@ void world_begin(struct world *w, const struct trp_engine_config *config,
 /* Everything from now on goes into the file of an engine's trace, until world_free. */
 void world_record(struct world *w, const char *file);
 void world_free(struct world *w);
+/* One that is freed at the end of its block. */
+#define WORLD __attribute__((cleanup(world_free))) struct world
 
 /* The default options, but nothing is queued ahead. */
 struct trp_engine_config world_config(uint32_t max_executors);
