@@ -104,12 +104,33 @@ static void check_stage(struct world *w, const struct trp_stage *s)
     }
 }
 
+/* What is written down of a stage agrees with what is there. */
+static void check_notes(struct world *w, const struct trp_stage *s)
+{
+    uint32_t blockers = 0, bits = 0;
+    bool good = s->uses != NULL && !s->queued &&
+                (s->state != TRP_STAGE_RUNNING || s->set != NULL);
+    for (uint32_t p = 0; p < s->nparents; p++) {
+        good &= s->parents[p].parent->id.n < s->id.n;
+        blockers += s->parents[p].waits;
+    }
+    good &=
+        blockers == s->blockers && (blockers > 0) == (s->state == TRP_STAGE_WAITING);
+    for (uint32_t t = 0; s->bits && t < s->ntasks; t++)
+        bits += trp_bit(s->bits, t);
+    good &= bits == (s->is_map ? s->awaited : s->succeeded + s->given_up + s->unasked);
+    if (!good)
+        world_break(w, "what is noted of a stage is so", "stage %u", s->id.n);
+}
+
 static void check_everything(struct world *w)
 {
     for (uint32_t i = 0; i < trp_engine_stages(w->engine); i++) {
         const struct trp_stage *s = trp_stage_find(w->engine, (trp_stage_id){i});
         if (s)
             check_stage(w, s);
+        if (s && s->state != TRP_STAGE_ENDED)
+            check_notes(w, s);
     }
     check_outputs(w);
     check_barriers(w);

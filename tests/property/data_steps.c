@@ -7,8 +7,25 @@
 
 /* ---- jobs ---- */
 
+/* From some partition on, one to one or several at once. */
+static void random_runs(struct world *w, struct rng *r, uint32_t partitions,
+                        struct trp_dataset_parent *p, uint32_t *first)
+{
+    uint32_t n = data_of(w)->partitions[p->dataset], how = rng_below(r, 3);
+    if (p->shuffle || how == 0)
+        return;
+    p->begin = rng_below(r, partitions + 1);
+    if (how == 1)
+        return;
+    p->first = first;
+    p->nfirst = 1 + rng_below(r, partitions - p->begin + 1);
+    for (uint32_t k = 0; k < p->nfirst; k++)
+        first[k] = n * k / p->nfirst;
+}
+
 static void play_dataset(struct world *w, const uint32_t *a)
 {
+    uint32_t first[2][6];
     struct trp_dataset_parent parents[2];
     struct trp_dataset_place place;
     struct rng r = {a[0]};
@@ -27,6 +44,8 @@ static void play_dataset(struct world *w, const uint32_t *a)
     spec.profile.n = rng_below(&r, DATA_PROFILES);
     spec.nprefer = spec.partitions && rng_one_in(&r, 3);
     place = (struct trp_dataset_place){0, data_host(rng_below(&r, DATA_HOSTS))};
+    for (uint32_t k = 0; data_of(w)->runs && k < spec.nparents; k++)
+        random_runs(w, &r, spec.partitions, &parents[k], first[k]);
     struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&spec}};
     world_say(w, "  dataset %u: %u partitions%s%s%s", id, spec.partitions,
               spec.barrier ? ", barrier" : "",

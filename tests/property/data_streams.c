@@ -26,6 +26,7 @@ enum knob {
     MAX_ATTEMPTS, /* of a stage, more than one */
     GROW,         /* ramp */
     RESERVE,      /* of barrier sets, ms */
+    RUNS,         /* partitions read several of a narrow parent's, or none */
     TWICE,
 };
 static const char *const knobs[] = {"cores",
@@ -44,6 +45,7 @@ static const char *const knobs[] = {"cores",
                                     "max_attempts",
                                     "grow",
                                     "reserve",
+                                    "runs",
                                     "twice",
                                     NULL};
 
@@ -102,6 +104,7 @@ static void make(struct stream *s, struct rng *r)
     k[MAX_ATTEMPTS] = rng_below(r, 5);
     k[GROW] = rng_one_in(r, 5);
     k[RESERVE] = rng_one_in(r, 2) ? rng_below(r, 5000) : 0;
+    k[RUNS] = rng_below(r, 2);
     k[TWICE] = rng_one_in(r, 8);
     s->nsteps = 20 + rng_below(r, 200);
     for (uint32_t i = 0; i < s->nsteps; i++) {
@@ -226,7 +229,7 @@ static void open_world(struct data *d, const struct stream *s, struct verdict *v
     c.unregister_host = k[UNREGISTER_HOST];
     c.max_stage_attempts = 1 + k[MAX_ATTEMPTS];
     c.grow_ramp = k[GROW];
-    *d = (struct data){0};
+    *d = (struct data){.runs = k[RUNS]};
     play_open(&d->play, &c, make_profiles(s, v), &data_hooks, v, explain);
 }
 

@@ -22,6 +22,7 @@ struct data {
     struct play play; /* stands first */
     uint32_t ndatasets;
     uint32_t partitions[DATA_DATASETS];
+    bool runs; /* narrow parents begin anywhere, and are read in runs */
 };
 
 static inline struct data *data_of(struct world *w)
