@@ -1,5 +1,6 @@
 /*
- * Exclusion on failure: the record of a task set, the application's tracker.
+ * Exclusion on failure: the record of a task set, the application's tracker, beyond what
+ * the scenarios of layer health say.
  * A slow oracle, written from section 12 with lists of all failures, agrees on random
  * streams.
  */
@@ -27,25 +28,6 @@ static void fail_at(const struct trp_health_config *c, struct trp_health **r,
 {
     g_assert_cmpint(trp_health_failed(c, r, now, task, executor, node, "exit 1"), ==,
                     0);
-}
-
-/* All exclusions of a set as text: "t0@e1 t0@h1 e1 h1". */
-static const char *told(const struct trp_health *r)
-{
-    static char buf[512];
-    const void *cursor = NULL;
-    struct trp_exclusion x;
-    buf[0] = '\0';
-    while (trp_health_each(r, &cursor, &x)) {
-        char one[64], task[32] = "";
-        if (x.task != TRP_NONE)
-            g_snprintf(task, sizeof task, "t%u@", x.task);
-        g_assert_cmpint(x.is_node, ==, x.executor == TRP_NONE);
-        g_snprintf(one, sizeof one, "%s%s%c%u", buf[0] ? " " : "", task,
-                   x.is_node ? 'h' : 'e', x.is_node ? x.node : x.executor);
-        g_strlcat(buf, one, sizeof buf);
-    }
-    return buf;
 }
 
 static const char *numbers(const uint32_t *v, uint32_t n)
@@ -96,89 +78,6 @@ static struct trp_health_news succeed(trp_health_tracker *t,
     return news;
 }
 
-/* ---- the record of a set ---- */
-
-TEST("off is nothing")
-{
-    struct trp_health_config c = make_config();
-    struct trp_health *r = NULL;
-    c.enabled = 0;
-    fail_at(&c, &r, 0, 0, 0, 0);
-    g_assert_null(r);
-    g_assert_cmpint(trp_health_at(r, 0, 0), ==, TRP_HEALTH_IN);
-    g_assert_false(trp_health_task_out(r, 0, 0, 0));
-    g_assert_cmpstr(trp_health_latest(r), ==, "");
-    g_assert_cmpstr(told(r), ==, "");
-    trp_health_free(r);
-}
-
-TEST("a task leaves its executor, then its node")
-{
-    struct trp_health_config c = make_config();
-    struct trp_health *r = NULL;
-    fail_at(&c, &r, 10, 0, 1, 7);
-    g_assert_cmpstr(told(r), ==, "t0@e1");
-    g_assert_true(trp_health_task_out(r, 0, 1, 7));
-    g_assert_false(trp_health_task_out(r, 0, 2, 7));
-    g_assert_false(trp_health_task_out(r, 1, 1, 7));
-    g_assert_cmpint(trp_health_at(r, 1, 7), ==, TRP_HEALTH_SOME);
-    g_assert_cmpint(trp_health_at(r, 2, 7), ==, TRP_HEALTH_IN);
-    g_assert_cmpint(trp_health_at(r, 3, 8), ==, TRP_HEALTH_IN);
-    fail_at(&c, &r, 20, 0, 2, 7);
-    g_assert_cmpstr(told(r), ==, "t0@e1 t0@h7 t0@e2");
-    g_assert_true(trp_health_task_out(r, 0, 9, 7)); /* an executor never seen */
-    g_assert_cmpint(trp_health_at(r, 9, 7), ==, TRP_HEALTH_SOME);
-    g_assert_false(trp_health_task_out(r, 0, 3, 8));
-    trp_health_free(r);
-}
-
-TEST("attempts are counted by place")
-{
-    struct trp_health_config c = make_config();
-    struct trp_health *r = NULL;
-    c.task_attempts_per_executor = 2;
-    c.task_attempts_per_node = 3;
-    fail_at(&c, &r, 0, 5, 1, 1);
-    g_assert_cmpstr(told(r), ==, "");
-    g_assert_cmpint(trp_health_at(r, 1, 1), ==, TRP_HEALTH_IN);
-    fail_at(&c, &r, 0, 5, 1, 1);
-    g_assert_cmpstr(told(r), ==, "t5@e1");
-    fail_at(&c, &r, 0, 5, 1, 1);
-    /* One distinct task: the executor itself stays in. */
-    g_assert_cmpstr(told(r), ==, "t5@e1 t5@h1");
-    trp_health_free(r);
-}
-
-TEST("an executor leaves the set, then its node")
-{
-    struct trp_health_config c = make_config();
-    struct trp_health *r = NULL;
-    fail_at(&c, &r, 0, 0, 1, 1);
-    fail_at(&c, &r, 0, 2, 1, 1);
-    g_assert_cmpint(trp_health_at(r, 1, 1), ==, TRP_HEALTH_OUT);
-    fail_at(&c, &r, 0, 1, 2, 1);
-    g_assert_cmpint(trp_health_at(r, 2, 1), ==, TRP_HEALTH_SOME);
-    fail_at(&c, &r, 0, 3, 1, 1); /* excluded already: counts once for the node */
-    g_assert_cmpint(trp_health_at(r, 3, 1), ==, TRP_HEALTH_IN);
-    fail_at(&c, &r, 0, 3, 2, 1);
-    g_assert_cmpint(trp_health_at(r, 2, 1), ==, TRP_HEALTH_OUT);
-    g_assert_cmpint(trp_health_at(r, 3, 1), ==, TRP_HEALTH_OUT); /* the node is */
-    g_assert_nonnull(strstr(told(r), " h1"));
-    trp_health_free(r);
-}
-
-TEST("executors of other nodes do not add up")
-{
-    struct trp_health_config c = make_config();
-    struct trp_health *r = NULL;
-    fail_at(&c, &r, 0, 0, 1, 1);
-    fail_at(&c, &r, 0, 2, 1, 1);
-    fail_at(&c, &r, 0, 1, 2, 2);
-    fail_at(&c, &r, 0, 3, 2, 2);
-    g_assert_cmpstr(told(r), ==, "t0@e1 e1 t2@e1 t1@e2 e2 t3@e2");
-    trp_health_free(r);
-}
-
 TEST("the latest reason is told")
 {
     struct trp_health_config c = make_config();
@@ -198,33 +97,6 @@ TEST("the latest reason is told")
     trp_health_free(r);
     trp_health_nowhere(NULL, 0, 0, 0, buf, sizeof buf);
     g_assert_nonnull(strstr(buf, "not known"));
-}
-
-/* ---- the application's tracker ---- */
-
-TEST("sets that succeeded exclude for the application")
-{
-    struct trp_health_config c = make_config();
-    trp_health_tracker *t = trp_health_tracker_new(&c);
-    assert_excluded(t, "", "");
-    g_assert_cmpint(trp_health_next_expiry(t), ==, INT64_MAX);
-    struct trp_health_news news = succeed(t, &c, 40 * MS, 1, 1, 1);
-    assert_news(&news, "", "");
-    news = succeed(t, &c, 50 * MS, 1, 1, 1); /* same task number of another set */
-    assert_news(&news, "1", "");
-    assert_excluded(t, "1", "");
-    g_assert_false(trp_health_executor_excluded(t, 2));
-    g_assert_false(trp_health_node_excluded(t, 1));
-    g_assert_cmpint(trp_health_next_expiry(t), ==, 10050 * MS + 1);
-    news = succeed(t, &c, 60 * MS, 2, 1, 1); /* is excluded: not any longer for it */
-    assert_news(&news, "", "");
-    trp_health_expire(t, 10050 * MS, &news);
-    assert_news(&news, "", "");
-    assert_excluded(t, "1", "");
-    trp_health_expire(t, 10050 * MS + 1, &news);
-    assert_news(&news, "1", "");
-    assert_excluded(t, "", "");
-    trp_health_tracker_free(t);
 }
 
 TEST("dead executors count for their node")
@@ -267,25 +139,6 @@ TEST("failures of the application are forgotten")
     trp_health_executor_gone(t, 99);
     news = succeed(t, &c, 20000 * MS + 2, 1, 2, 2);
     assert_news(&news, "", "");
-    trp_health_tracker_free(t);
-}
-
-TEST("a failure's own time counts")
-{
-    struct trp_health_config c = make_config();
-    trp_health_tracker *t = trp_health_tracker_new(&c);
-    struct trp_health *r = NULL;
-    struct trp_health_news news;
-    fail_at(&c, &r, 0, 0, 1, 1);
-    fail_at(&c, &r, 9000 * MS, 1, 1, 1);
-    /* The set lives on; its first failure is too old when it succeeds. */
-    g_assert_cmpint(trp_health_succeeded(t, 10001 * MS, r, &news), ==, 0);
-    assert_news(&news, "", "");
-    g_assert_cmpint(trp_health_succeeded(t, 10001 * MS, NULL, &news), ==, 0);
-    assert_news(&news, "", "");
-    news = succeed(t, &c, 10002 * MS, 1, 1, 1);
-    assert_news(&news, "1", "");
-    trp_health_free(r);
     trp_health_tracker_free(t);
 }
 

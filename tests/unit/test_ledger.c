@@ -61,15 +61,6 @@ static void assert_take(trp_ledger *b, const char *want, bool pack,
     g_string_free(got, TRUE);
 }
 
-/* Gives one address of resource 0 back. */
-static int give(trp_ledger *b, uint16_t address, const char *amount)
-{
-    struct trp_grant g = {0, address, 0};
-
-    g_assert_cmpint(trp_amount_parse(amount, &g.amount, NULL), ==, 0);
-    return trp_ledger_give(b, &g, 1);
-}
-
 /* What is left of resource `r`: "0.8 1 1 1". */
 static void assert_left(const trp_ledger *b, uint32_t r, const char *wanted)
 {
@@ -84,95 +75,6 @@ static void assert_left(const trp_ledger *b, uint32_t r, const char *wanted)
         g_error("left of %s: wanted '%s', got '%s'", trp_ledger_resource_name(b, r),
                 wanted, got->str);
     g_string_free(got, TRUE);
-}
-
-/* resources-first-fit.yaml */
-TEST("parts go to the first address with room")
-{
-    trp_ledger *b = LEDGER("gpu", "0", "1", "2", "3");
-
-    assert_take(b, "gpu 0.2", false, "gpu 0=0.2");
-    assert_left(b, 0, "0.8 1 1 1");
-    assert_take(b, "gpu 0.2", false, "gpu 0=0.2");
-    assert_left(b, 0, "0.6 1 1 1");
-    assert_take(b, "gpu 2", false, "gpu 1=1, gpu 2=1");
-    assert_left(b, 0, "0.6 0 0 1");
-    g_assert_cmpint(give(b, 0, "0.1"), ==, 0);
-    g_assert_cmpint(give(b, 2, "0.8"), ==, 0);
-    assert_left(b, 0, "0.7 0 0.8 1");
-    assert_take(b, "gpu 0.50002", false, "gpu 0=0.50002");
-    assert_left(b, 0, "0.19998 0 0.8 1");
-    assert_take(b, "gpu 1", false, "gpu 3=1");
-    assert_take(b, "gpu 0.2", false, "gpu 2=0.2");
-    assert_left(b, 0, "0.19998 0 0.6 0");
-    g_assert_cmpint(give(b, 0, "0.80002"), ==, 0);
-    g_assert_cmpint(give(b, 1, "1"), ==, 0);
-    g_assert_cmpint(give(b, 2, "0.4"), ==, 0);
-    g_assert_cmpint(give(b, 3, "1"), ==, 0);
-    assert_left(b, 0, "1 1 1 1");
-    assert_take(b, "gpu 4", false, "gpu 0=1, gpu 1=1, gpu 2=1, gpu 3=1");
-    assert_left(b, 0, "0 0 0 0");
-    assert_take(b, "gpu 0.1", false, "none");
-    trp_ledger_free(b);
-}
-
-/* resources-all-or-nothing.yaml */
-TEST("all resources of a task or none")
-{
-    const char *gpu[] = {"2"}, *fpga[] = {"aa"};
-    const struct trp_resource_addresses v[] = {
-        {"gpu",  gpu,  1},
-        {"fpga", fpga, 1},
-    };
-    trp_ledger *b = NULL;
-
-    g_assert_cmpint(trp_ledger_new(v, 2, &b, NULL), ==, 0);
-    g_assert_cmpstr(trp_ledger_resource_name(b, 0), ==, "fpga");
-    g_assert_cmpstr(trp_ledger_resource_name(b, 1), ==, "gpu");
-    assert_take(b, "gpu 0.6, fpga 0.2", false, "fpga aa=0.2, gpu 2=0.6");
-    assert_left(b, 0, "0.8");
-    assert_left(b, 1, "0.4");
-    assert_take(b, "gpu 0.3, fpga 0.9", false, "none");
-    assert_left(b, 0, "0.8");
-    assert_left(b, 1, "0.4");
-    assert_take(b, "gpu 0.6", false, "none");
-    assert_take(b, "nvme 1", false, "none");
-    assert_take(b, "abc 1, gpu 0.1", false, "none");
-    assert_take(b, "gpu 0.3, fpga 0.8", false, "fpga aa=0.8, gpu 2=0.3");
-    assert_left(b, 0, "0");
-    assert_left(b, 1, "0.1");
-    assert_take(b, "", false, "");
-    assert_take(b, "cpus 4, gpu 0", false, "");
-    trp_ledger_free(b);
-}
-
-TEST("whole units need entirely free addresses")
-{
-    trp_ledger *b = LEDGER("gpu", "0", "1", "2");
-
-    assert_take(b, "gpu 1/1000000", false, "gpu 0=1/1000000");
-    assert_take(b, "gpu 3", false, "none");
-    assert_take(b, "gpu 2", false, "gpu 1=1, gpu 2=1");
-    assert_take(b, "gpu 1", false, "none");
-    assert_take(b, "gpu 4", false, "none");
-    trp_ledger_free(b);
-}
-
-TEST("pack takes the least that is enough")
-{
-    trp_ledger *b = LEDGER("gpu", "0", "1", "2");
-
-    assert_take(b, "gpu 0.5", true, "gpu 0=0.5"); /* all alike: the first */
-    assert_take(b, "gpu 0.6", true, "gpu 1=0.6");
-    assert_left(b, 0, "0.5 0.4 1");
-    assert_take(b, "gpu 0.4", true, "gpu 1=0.4"); /* the least that is enough */
-    assert_take(b, "gpu 0.2", true, "gpu 0=0.2");
-    assert_take(b, "gpu 0.4", true, "gpu 2=0.4");
-    assert_left(b, 0, "0.3 0 0.6");
-    assert_take(b, "gpu 0.3", false, "gpu 0=0.3");
-    assert_take(b, "gpu 0.7", true, "none");
-    assert_take(b, "gpu 1", true, "none");
-    trp_ledger_free(b);
 }
 
 /* k parts of 1/k fill an address, the next one waits, and all back makes it whole. */
@@ -250,11 +152,6 @@ TEST("addresses are in natural order")
             if ((got > 0) - (got < 0) != (i > k) - (i < k))
                 g_error("'%s' and '%s': got %d", ordered[i], ordered[k], got);
         }
-
-    trp_ledger *b = LEDGER("gpu", "10", "9", "1", "2");
-    assert_take(b, "gpu 3", false, "gpu 1=1, gpu 2=1, gpu 9=1");
-    assert_take(b, "gpu 0.5", false, "gpu 10=0.5");
-    trp_ledger_free(b);
 }
 
 static void assert_new_refused(const struct trp_resource_addresses *v, uint32_t n,

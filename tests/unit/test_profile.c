@@ -24,7 +24,6 @@ static void assert_task(const char *resource, const char *amount, int wanted,
     }
 }
 
-/* profile-amounts-of-one-request.yaml */
 TEST("a task takes a part of one or whole units")
 {
     assert_task("gpu", "0.1", 0, NULL);
@@ -235,33 +234,6 @@ TEST("memory reads well")
 static const struct trp_resource_profile *made(trp_profiles *m, const char *text)
 {
     return trp_profiles_get(m, make_profile(m, "", text));
-}
-
-/* profile-equality.yaml, and what Spark says of task-only profiles. */
-TEST("profiles are equal by kind and requests")
-{
-    trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
-    const struct trp_resource_profile *a = made(m, "cores 1, gpu 2 | gpu 1");
-    const struct trp_resource_profile *b = made(m, "gpu 2, cores 1 | gpu 1");
-    const struct trp_resource_profile *c = made(m, "cores 1, gpu 2 | gpu 2");
-
-    g_assert_true(trp_profile_resources_equal(a, b));
-    g_assert_cmpuint(a->id.n, !=, b->id.n);
-    g_assert_true(trp_profile_resources_equal(a, a));
-    g_assert_false(trp_profile_resources_equal(a, c));
-    g_assert_false(
-        trp_profile_resources_equal(made(m, "cpus 1"), made(m, "cores 1|cpus 1")));
-    g_assert_true(trp_profile_resources_equal(made(m, "cpus 1"), made(m, "cpus 1")));
-    g_assert_false(trp_profile_resources_equal(made(m, "cpus 1"), made(m, "")));
-    g_assert_false(trp_profile_resources_equal(made(m, "cores 2, gpu 2|gpu 1"),
-                                               made(m, "cores 2, fpga 2|fpga 1")));
-    g_assert_false(trp_profile_resources_equal(made(m, "cores 2, gpu 0|cpus 1"),
-                                               made(m, "cores 2|cpus 1")));
-    g_assert_true(trp_profile_resources_equal(made(m, "cores 1, memory 4096|cpus 1"),
-                                              made(m, "cores 1, memory 4g|cpus 1")));
-    g_assert_false(trp_profile_resources_equal(made(m, "cores 1, memory 1024|cpus 1"),
-                                               made(m, "cores 1|cpus 1")));
-    trp_profiles_free(m);
 }
 
 TEST("executors are the same by what they have")

@@ -1,6 +1,6 @@
 /*
- * The profile manager: the default profile, slots, impossible profiles, support,
- * merging. The conformance cases profile-*.yaml are carried over by name.
+ * The profile manager: a default section, slots, impossible profiles, limits, waste. What
+ * Spark says of profiles is said by the scenarios of layer profile.
  */
 #include "conf/options.h"
 #include "profile_maker.h"
@@ -41,63 +41,24 @@ static void assert_refused(trp_profiles *m, const char *text, int code,
 #define REFUSED(m, text, ...)                                                          \
     assert_refused(m, text, TRP_EINVAL, (const char *const[]){__VA_ARGS__, NULL})
 
-/* profile-default-from-nothing.yaml */
-TEST("the default needs no options")
+TEST("what is not there is not found")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
     const struct trp_resource_profile *p = trp_profiles_get(m, (trp_profile_id){0});
+    trp_profile_id none = {77}, deflt = {0};
 
-    g_assert_cmpuint(p->id.n, ==, 0);
-    g_assert_cmpstr(p->name, ==, "default");
-    g_assert_false(p->task_only);
-    g_assert_cmpint(p->executor.cores, ==, 1);
-    g_assert_cmpint(p->executor.memory_mib, ==, 1024);
-    g_assert_cmpint(p->executor.offheap_mib, ==, 0);
-    g_assert_cmpint(p->executor.overhead_mib, ==, -1);
-    g_assert_cmpint(p->executor.pyspark_mib, ==, -1);
-    g_assert_cmpint(p->cpus, ==, 1);
-    g_assert_cmpuint(p->ncustom, ==, 0);
-    g_assert_cmpuint(p->slots, ==, 1);
-    g_assert_cmpstr(p->limiting, ==, "cpus");
-    g_assert_cmpint(p->overhead_mib, ==, 102);
-    g_assert_cmpint(p->total_mib, ==, 1024 + 102);
     g_assert_true(trp_profiles_by_name(m, "default") == p);
+    g_assert_cmpint(p->executor.pyspark_mib, ==, -1);
+    g_assert_cmpint(p->total_mib, ==, 1024 + 102);
     g_assert_null(trp_profiles_by_name(m, "nosuch"));
     g_assert_null(trp_profiles_get(m, (trp_profile_id){1}));
     g_assert_null(trp_profiles_get(m, (trp_profile_id){TRP_NONE}));
-    g_assert_cmpuint(trp_profiles_count(m), ==, 1);
+    g_assert_cmpint(trp_profiles_supported(m, none, NULL), ==, TRP_EINVAL);
+    g_assert_false(trp_profiles_may_run(m, none, deflt));
+    g_assert_false(trp_profiles_may_run(m, deflt, none));
+    g_assert_false(trp_profiles_may_run(m, none, none));
     trp_profiles_free(m);
     trp_profiles_free(NULL);
-}
-
-/* profile-default-from-configuration.yaml */
-TEST("the default comes from options")
-{
-    struct trp_profile_defaults d;
-
-    trp_options_profile_defaults(NULL, &d);
-    d.memory_mib = 4096;
-    d.overhead_mib = 1024;
-    d.pyspark_mib = 2048;
-    d.executor_cores = 4;
-    add_default_resource(&d, "gpu", 1, TRP_ONE);
-    add_default_resource(&d, "fpga", 0, 0);
-    trp_profiles *m = manager_of(&d);
-    const struct trp_resource_profile *p = trp_profiles_get(m, (trp_profile_id){0});
-
-    g_assert_cmpint(p->executor.cores, ==, 4);
-    g_assert_cmpint(p->executor.memory_mib, ==, 4096);
-    g_assert_cmpint(p->executor.overhead_mib, ==, 1024);
-    g_assert_cmpint(p->executor.pyspark_mib, ==, 2048);
-    g_assert_cmpint(p->executor.offheap_mib, ==, 0);
-    g_assert_cmpuint(p->ncustom, ==, 1);
-    g_assert_cmpstr(p->custom[0].name, ==, "gpu");
-    g_assert_cmpint(p->custom[0].executor, ==, 1);
-    g_assert_cmpint(p->custom[0].task, ==, TRP_ONE);
-    g_assert_cmpuint(p->slots, ==, 1);
-    g_assert_cmpstr(p->limiting, ==, "gpu");
-    g_assert_cmpint(p->total_mib, ==, 4096 + 1024 + 2048);
-    trp_profiles_free(m);
 }
 
 TEST("a default section is above options")
@@ -177,44 +138,6 @@ TEST("an impossible default is refused")
     assert_bad_default(&d, TRP_ELIMIT, "custom resources");
 }
 
-/* profile-custom-resources.yaml, profile-memory-amounts.yaml */
-TEST("five names are built in")
-{
-    trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
-    const struct trp_resource_profile *a =
-        trp_profiles_get(m, make_profile(m, "a",
-                                         "cores 2, memory 4096, memoryOverhead 512, "
-                                         "pyspark.memory 256, offHeap 64, gpu 2 | "
-                                         "cpus 1, gpu 1"));
-
-    g_assert_cmpint(a->executor.cores, ==, 2);
-    g_assert_cmpint(a->executor.memory_mib, ==, 4096);
-    g_assert_cmpint(a->executor.overhead_mib, ==, 512);
-    g_assert_cmpint(a->executor.pyspark_mib, ==, 256);
-    g_assert_cmpint(a->executor.offheap_mib, ==, 64);
-    g_assert_cmpuint(a->ncustom, ==, 1);
-    g_assert_false(a->task_only);
-    g_assert_cmpint(a->total_mib, ==, 4096 + 512 + 256 + 64);
-
-    const struct trp_resource_profile *b =
-        trp_profiles_get(m, make_profile(m, "b", "cores 2, nvme 1, fpga 3 | cpus 1"));
-    g_assert_cmpuint(b->ncustom, ==, 2);
-    g_assert_cmpstr(b->custom[0].name, ==, "fpga");
-    g_assert_cmpint(b->custom[0].executor, ==, 3);
-    g_assert_false(b->custom[0].on_task);
-    g_assert_cmpstr(b->custom[1].name, ==, "nvme");
-
-    const struct trp_resource_profile *c = trp_profiles_get(
-        m, make_profile(m, "c",
-                        "cores 1, memory 4g, memoryOverhead 2000m, "
-                        "pyspark.memory 512000k, offHeap 1g | cpus 1"));
-    g_assert_cmpint(c->executor.memory_mib, ==, 4096);
-    g_assert_cmpint(c->executor.overhead_mib, ==, 2000);
-    g_assert_cmpint(c->executor.pyspark_mib, ==, 500);
-    g_assert_cmpint(c->executor.offheap_mib, ==, 1024);
-    trp_profiles_free(m);
-}
-
 TEST("built-ins are inherited, custom are not")
 {
     struct trp_profile_defaults d;
@@ -258,18 +181,11 @@ TEST("built-ins are inherited, custom are not")
     trp_profiles_free(m);
 }
 
-/* profile-slots.yaml, and more of section 2 */
+/* More of section 2 than profile-slots.yaml says. */
 TEST("slots are what the scarcest allows")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
 
-    assert_slots(m, "cores 1, gpu 2 | gpu 1", 1, "cpus");
-    assert_slots(m, "cores 2, gpu 2 | gpu 1", 2, "cpus");
-    assert_slots(m, "cores 10, gpu 1 | cpus 2, gpu 0.1", 5, "cpus");
-    assert_slots(m, "cores 30, gpu 2 | cpus 1, gpu 0.5", 4, "gpu");
-    assert_slots(m, "cores 30, gpu 2 | cpus 1, gpu 2", 1, "gpu");
-    assert_slots(m, "cores 10, gpu 1 | cpus 1, gpu 0.1", 10, "cpus");
-    assert_slots(m, "cores 2, gpu 2 | cpus 1", 2, "cpus");
     assert_slots(m, "cores 64, gpu 1 | gpu 0.3", 3, "gpu");
     assert_slots(m, "cores 64, gpu 2 | gpu 0.3", 6, "gpu");
     assert_slots(m, "cores 64, gpu 1 | gpu 0.33", 3, "gpu");
@@ -299,7 +215,7 @@ TEST("1 over k gives k slots")
     trp_profiles_free(m);
 }
 
-/* profile-impossible-profiles.yaml, profile-amounts-in-a-profile.yaml */
+/* The words of refusals; what is refused is said by scenarios, too. */
 TEST("impossible profiles name what and why")
 {
     trp_profiles *m = make_manager(TRP_MANAGER_ELASTIC);
@@ -327,92 +243,6 @@ TEST("impossible profiles name what and why")
                    (const char *const[]){"256", "255", NULL});
     assert_slots(m, "cores 9, a 200, b 200 | a 200, b 55", 1, "a");
     trp_profiles_free(m);
-}
-
-/* profile-amounts-in-a-profile.yaml: the task-only half, with fixed executors */
-TEST("task-only on fixed executors has their devices")
-{
-    struct trp_profile_defaults d;
-
-    trp_options_profile_defaults(NULL, &d);
-    d.kind = TRP_MANAGER_STATIC;
-    d.executor_cores = 4;
-    add_default_resource(&d, "gpu", 2, 0);
-    trp_profiles *m = manager_of(&d);
-
-    assert_slots(m, "cores 4, gpu 2 | cpus 1, gpu 0.5", 4, "cpus");
-    REFUSED(m, "cores 4, gpu 2 | cpus 1, gpu 0.7", "gpu");
-    assert_slots(m, "cpus 1, gpu 0.7", 2, "gpu");
-    g_assert_true(trp_profiles_get(m, (trp_profile_id){2})->task_only);
-    assert_slots(m, "gpu 2", 1, "gpu");
-    assert_slots(m, "", 4, "cpus");
-    REFUSED(m, "gpu 1.5", "gpu");
-    REFUSED(m, "gpu 3", "task gpu 3 above executor gpu 2");
-    REFUSED(m, "fpga 1", "fpga 1", "executor.resource");
-    trp_profiles_free(m);
-}
-
-/* profile-supported-elastic.yaml, profile-supported-static.yaml */
-TEST("what is supported depends on the manager")
-{
-    static const struct {
-        enum trp_manager_kind kind;
-        int full, task_only;
-    } wanted[] = {
-        {TRP_MANAGER_ELASTIC, 0,          0         },
-        {TRP_MANAGER_STATIC,  TRP_EINVAL, 0         },
-        {TRP_MANAGER_LOCAL,   TRP_EINVAL, TRP_EINVAL},
-    };
-
-    for (gsize i = 0; i < G_N_ELEMENTS(wanted); i++) {
-        trp_profiles *m = make_manager(wanted[i].kind);
-        trp_profile_id full =
-            make_profile(m, "gpurich", "cores 2, gpu 2 | cpus 1, gpu 1");
-        trp_profile_id light = make_profile(m, "light", "cpus 1");
-        trp_error err = {0};
-
-        g_assert_cmpint(trp_profiles_supported(m, (trp_profile_id){0}, NULL), ==, 0);
-        g_assert_cmpint(trp_profiles_supported(m, full, &err), ==, wanted[i].full);
-        if (wanted[i].full < 0)
-            assert_contains(err.text, "gpurich");
-        g_assert_cmpint(trp_profiles_supported(m, light, &err), ==,
-                        wanted[i].task_only);
-        if (wanted[i].task_only < 0)
-            assert_contains(err.text, "light");
-        g_assert_cmpint(trp_profiles_supported(m, (trp_profile_id){9}, &err), ==,
-                        TRP_EINVAL);
-        g_assert_cmpuint(trp_profiles_get(m, full)->slots, ==, 2);
-        trp_profiles_free(m);
-    }
-}
-
-/* profile-may-run-elastic.yaml, and the same with fixed executors */
-TEST("tasks run on executors of their profile")
-{
-    for (int elastic = 0; elastic < 2; elastic++) {
-        struct trp_profile_defaults d;
-        trp_options_profile_defaults(NULL, &d);
-        d.kind = elastic ? TRP_MANAGER_ELASTIC : TRP_MANAGER_STATIC;
-        d.executor_cores = 2;
-        trp_profiles *m = manager_of(&d);
-        trp_profile_id none = {77}, deflt = {0};
-        trp_profile_id big = make_profile(m, "big", "cores 8 | cpus 1");
-        trp_profile_id same = make_profile(m, "same", "cores 8 | cpus 1");
-        trp_profile_id slim = make_profile(m, "slim", "cpus 1");
-
-        g_assert_true(trp_profiles_may_run(m, deflt, deflt));
-        g_assert_true(trp_profiles_may_run(m, big, big));
-        g_assert_false(trp_profiles_may_run(m, big, deflt));
-        g_assert_false(trp_profiles_may_run(m, deflt, big));
-        g_assert_false(trp_profiles_may_run(m, big, same));
-        g_assert_cmpint(trp_profiles_may_run(m, slim, deflt), ==, !elastic);
-        g_assert_false(trp_profiles_may_run(m, deflt, slim));
-        g_assert_true(trp_profiles_may_run(m, slim, slim));
-        g_assert_false(trp_profiles_may_run(m, none, deflt));
-        g_assert_false(trp_profiles_may_run(m, slim, none));
-        g_assert_false(trp_profiles_may_run(m, none, none));
-        trp_profiles_free(m);
-    }
 }
 
 TEST("ids are dense and pointers stay")
