@@ -23,36 +23,6 @@ static uint32_t expired(trp_idle *m, int64_t now)
     return trp_idle_expired(m, now, &list);
 }
 
-TEST("since registration or the end of the last task")
-{
-    trp_idle *m = monitor(60, INT64_MAX, INT64_MAX);
-    struct trp_idle_item x = {.id = 1};
-    g_assert_cmpint(trp_idle_due(m), ==, INT64_MAX);
-    g_assert_cmpint(trp_idle_added(m, &x, 10), ==, 1);
-    g_assert_cmpint(trp_idle_added(m, &x, 20), ==, 0);
-    g_assert_cmpint(trp_idle_due(m), ==, 70);
-    trp_idle_started(m, &x, 30);
-    trp_idle_started(m, &x, 31);
-    trp_idle_ended(m, &x, 35);
-    g_assert_cmpint(trp_idle_deadline(m, &x), ==, INT64_MAX);
-    g_assert_cmpint(trp_idle_due(m), ==, INT64_MAX);
-    trp_idle_ended(m, &x, 40);
-    g_assert_cmpint(trp_idle_due(m), ==, 100);
-    g_assert_cmpuint(expired(m, 99), ==, 0);
-    g_assert_cmpuint(expired(m, 100), ==, 1);
-    /* It stays so, and wakes nobody. */
-    g_assert_cmpint(trp_idle_due(m), ==, INT64_MAX);
-    g_assert_cmpuint(expired(m, 100), ==, 1);
-    trp_idle_started(m, &x, 110);
-    g_assert_cmpuint(expired(m, 500), ==, 0);
-    trp_idle_ended(m, &x, 500);
-    g_assert_cmpint(trp_idle_due(m), ==, 560);
-    trp_idle_leaving(m, &x);
-    g_assert_cmpuint(expired(m, 1000), ==, 0);
-    trp_idle_gone(m, &x);
-    trp_idle_free(m);
-}
-
 TEST("tasks may start before it registered")
 {
     trp_idle *m = monitor(60, INT64_MAX, INT64_MAX);
@@ -68,42 +38,6 @@ TEST("tasks may start before it registered")
     g_assert_cmpint(trp_idle_deadline(m, &y), ==, 90);
     trp_idle_gone(m, &x);
     trp_idle_gone(m, &y);
-    trp_idle_free(m);
-}
-
-TEST("the largest timeout that applies holds")
-{
-    trp_idle *m = monitor(60, 120, 240);
-    struct trp_idle_item x = {.id = 1};
-    trp_idle_added(m, &x, 0);
-    trp_idle_cached(m, &x, 3);
-    g_assert_cmpint(trp_idle_due(m), ==, 120);
-    trp_idle_shuffle_data(m, &x, 7);
-    g_assert_cmpint(trp_idle_due(m), ==, 240);
-    trp_idle_shuffle_use(m, 7, true);
-    g_assert_cmpint(trp_idle_due(m), ==, INT64_MAX);
-    g_assert_cmpuint(expired(m, 300), ==, 0);
-    /* The deadline passed while it was in use. */
-    trp_idle_shuffle_use(m, 7, false);
-    g_assert_cmpint(trp_idle_due(m), ==, 240);
-    g_assert_cmpuint(expired(m, 300), ==, 1);
-    trp_idle_shuffle_use(m, 7, true);
-    g_assert_cmpuint(expired(m, 300), ==, 0);
-    trp_idle_shuffle_data(m, &x, 8);
-    trp_idle_shuffle_gone(m, 7);
-    g_assert_cmpint(trp_idle_deadline(m, &x), ==, 240);
-    trp_idle_shuffle_gone(m, 8);
-    g_assert_cmpint(trp_idle_deadline(m, &x), ==, 120);
-    trp_idle_cached(m, &x, 0);
-    g_assert_cmpint(trp_idle_deadline(m, &x), ==, 60);
-    trp_idle_gone(m, &x);
-    trp_idle_free(m);
-    /* A cached timeout below the plain one does not shorten it. */
-    m = monitor(60, 5, 5);
-    trp_idle_added(m, &x, 0);
-    trp_idle_cached(m, &x, 1);
-    g_assert_cmpint(trp_idle_due(m), ==, 60);
-    trp_idle_gone(m, &x);
     trp_idle_free(m);
 }
 

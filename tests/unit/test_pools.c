@@ -119,25 +119,6 @@ TEST("minimum shares come first")
     end(p, s, 3);
 }
 
-TEST("weights share what is above")
-{
-    struct trp_pool_spec specs[] = {
-        {"b", "FIFO", "3", NULL, NULL},
-        {"a", "FIFO", "1", NULL, NULL},
-    };
-    trp_pools *p = make(TRP_POOL_FAIR, specs, 2);
-    struct set s[] = {{.name = "A"}, {.name = "B"}};
-    add(p, &s[0], "a", 0, 1, 0);
-    add(p, &s[1], "b", 0, 2, 0);
-    static const char want[] = "ABBBABBBAB"; /* a tie goes to the name */
-    for (int i = 0; want[i]; i++) {
-        struct set *first = trp_pools_first(p);
-        g_assert_cmpint(first->name[0], ==, want[i]);
-        trp_pools_count(p, &first->place, 1);
-    }
-    end(p, s, 2);
-}
-
 TEST("names break ties as strings")
 {
     trp_pools *p = make(TRP_POOL_FAIR, NULL, 0);

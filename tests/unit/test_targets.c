@@ -45,27 +45,6 @@ static bool tick(trp_targets *t, int64_t now)
     return any;
 }
 
-TEST("grow by one, two, four up to the maximum")
-{
-    static const uint32_t wanted[] = {1, 3, 7, 15, 20, 20};
-    trp_targets *t = targets_of((struct trp_targets_config){.max = 20});
-    profile(t, 0, 1);
-    g_assert_cmpint(trp_targets_due(t), ==, INT64_MAX);
-    stage(t, 0, 1000, 0);
-    g_assert_false(tick(t, SECOND / 2));
-    g_assert_cmpint(trp_targets_due(t), ==, SECOND);
-    for (guint i = 0; i < G_N_ELEMENTS(wanted); i++) {
-        tick(t, SECOND * (i + 1));
-        g_assert_cmpuint(trp_targets_of(t, 0), ==, wanted[i]);
-    }
-    g_assert_cmpuint(trp_targets_to_add(t, 0), ==, 1);
-    /* At the maximum nothing changes until a count does. */
-    g_assert_cmpint(trp_targets_due(t), ==, INT64_MAX);
-    trp_targets_registered(t, 0, 1);
-    g_assert_cmpint(trp_targets_due(t), ==, SECOND * 6 + TRP_TARGETS_TICK_NS);
-    trp_targets_free(t);
-}
-
 TEST("each profile has its own deadline")
 {
     trp_targets *t = targets_of((struct trp_targets_config){0});
@@ -183,32 +162,6 @@ TEST("a gang waits for no deadline")
     g_assert_cmpuint(trp_targets_to_add(t, 0), ==, 1);
     tick(t, SECOND);
     g_assert_cmpuint(trp_targets_of(t, 0), ==, 5);
-    trp_targets_free(t);
-}
-
-/* Decision 10. */
-/* Decision 6: the ratio saves executors for tasks that can wait, and a gang's cannot.
- */
-TEST("the ratio does not shrink a gang")
-{
-    trp_targets *t = targets_of((struct trp_targets_config){.ratio = TRP_ONE / 3});
-    uint32_t gang;
-    profile(t, 0, 2);
-    profile(t, 1, 2);
-    g_assert_cmpint(trp_targets_stage(t, 0, 7, true, 0, &gang), ==, 0);
-    tick(t, 0);
-    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 4);
-    g_assert_cmpuint(trp_targets_of(t, 0), ==, 4);
-    /* Beside it (9 * 1/3 + 7) / 2. */
-    stage(t, 0, 9, 0);
-    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 5);
-    for (uint32_t i = 0; i < 7; i++)
-        start(t, gang, i, false);
-    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 5);
-    g_assert_false(trp_targets_stage_done(t, gang));
-    for (uint32_t i = 0; i < 7; i++)
-        trp_targets_ended(t, gang, i, false, TRP_TARGETS_SUCCESS, 0);
-    g_assert_cmpuint(trp_targets_demand(t, 0), ==, 2);
     trp_targets_free(t);
 }
 
