@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "unit.h"
 
 #define HOUR INT64_C(3600000000000)
 
@@ -118,7 +119,7 @@ static void *sleeps(void *arg)
     return NULL;
 }
 
-static void every_wait_ends_in_its_time_and_not_before(void)
+TEST("every wait ends in its time and not before")
 {
     struct sleeper s[G_N_ELEMENTS(ways)] = {0};
     pthread_t threads[G_N_ELEMENTS(ways)];
@@ -147,7 +148,7 @@ static int64_t real_ns(void)
     return trp_clock_read(CLOCK_BOOTTIME); /* nobody moves it */
 }
 
-static void a_held_clock_moves_by_advance_alone(void)
+TEST("a held clock moves by advance alone")
 {
     advance("--hold");
     int64_t begin = trp_clock_ns(), real = real_ns();
@@ -194,7 +195,7 @@ static void *listens(void *arg)
     }
 }
 
-static void a_beat_of_another_process_comes_before_a_time_limit_beyond_it(void)
+TEST("a beat of another process comes before a time limit beyond it")
 {
     int fds[2];
     g_assert_cmpint(pipe(fds), ==, 0);
@@ -238,7 +239,7 @@ static void *signals(void *arg)
     return NULL;
 }
 
-static void another_signal_ends_a_wait(void)
+TEST("another signal ends a wait")
 {
     struct sigaction act = {.sa_handler = on_signal};
     sigaction(SIGUSR1, &act, NULL);
@@ -267,16 +268,7 @@ int main(int argc, char **argv)
     mover = g_build_filename(g_getenv("TROUPE_BUILD"), "tests", "advance", NULL);
     if (!g_getenv("TROUPE_CLOCK"))
         begin_with_clock(argv);
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/clock/every wait ends in its time and not before",
-                    every_wait_ends_in_its_time_and_not_before);
-    g_test_add_func(
-        "/clock/a beat of another process comes before a time limit beyond it",
-        a_beat_of_another_process_comes_before_a_time_limit_beyond_it);
-    g_test_add_func("/clock/another signal ends a wait", another_signal_ends_a_wait);
-    g_test_add_func("/clock/a held clock moves by advance alone",
-                    a_held_clock_moves_by_advance_alone);
-    int status = g_test_run();
+    int status = unit_run(argc, argv);
     unlink(g_getenv("TROUPE_CLOCK"));
     return status;
 }
