@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "fake_driver.h"
+#include "os/tree.h"
 #include "unit.h"
 
 static uint32_t calls; /* of `counted`, which runs in this process */
