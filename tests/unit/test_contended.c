@@ -25,14 +25,12 @@ static void start(struct world *w, const struct trp_engine_config *c)
 
 static void contend(struct world *w, bool is)
 {
-    struct trp_event ev = {.kind = TRP_EVENT_CONTENDED, .contended = {is}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_CONTENDED, .contended = {is});
 }
 
 static void grant(struct world *w, uint32_t executor)
 {
-    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_GRANTED, .granted = {{executor}}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_EXECUTOR_GRANTED, .granted = {{executor}});
 }
 
 static void end_one(struct world *w)

@@ -24,29 +24,26 @@ static void start(struct world *w, uint32_t executors, bool host_files)
 
 static uint32_t add_dataset(struct world *w, const struct trp_dataset_spec *spec)
 {
-    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {spec}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_DATASET, .dataset = {spec});
     return w->engine->dag.graph.n - 1;
 }
 
 static void submit_dataset(struct world *w, uint32_t dataset)
 {
     struct trp_job_spec spec = {.is_dataset = true, .dataset = dataset};
-    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {&spec}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_JOB, .job = {&spec});
 }
 
 /* The i-th attempt ends as one that could not read that output. */
 static void fetch_fails(struct world *w, guint i, uint32_t stage, uint32_t map,
                         uint32_t executor)
 {
-    struct trp_event ev = {
-        .kind = TRP_EVENT_TASK_ENDED,
-        .ended = {.attempt = world_attempt_at(w, i)->id,
-                  .status = TRP_END_FETCH,
-                  .from = {{stage}, map, {executor}, NULL, NULL, 0}},
-    };
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_TASK_ENDED,
+               .ended = {
+                   .attempt = world_attempt_at(w, i)->id,
+                   .status = TRP_END_FETCH,
+                   .from = {{stage}, map, {executor}, NULL, NULL, 0}
+    });
 }
 
 /* ---- told as stages ---- */
@@ -98,10 +95,7 @@ TEST("a moved output needs no second run")
     uint32_t from = world_attempt_at(&w, 0)->executor,
              to = world_attempt_at(&w, 1)->executor;
     world_end(&w, first, TRP_END_SUCCESS, 0, SECOND);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_OUTPUT_MOVED, .moved = {{0}, 0, first, {to}}
-    };
-    world_step(&w, &ev);
+    world_tell(&w, TRP_EVENT_OUTPUT_MOVED, .moved = {{0}, 0, first, {to}});
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, SECOND);
     world_lose(&w, from, TRP_LOSS_RELEASED);
     trp_executor_id x;
@@ -124,10 +118,7 @@ TEST("an output that all see outlives its host")
     trp_attempt_id first = world_attempt_at(&w, 0)->id;
     uint32_t from = world_attempt_at(&w, 0)->executor;
     world_end(&w, first, TRP_END_SUCCESS, 0, SECOND);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_OUTPUT_MOVED, .moved = {{0}, 0, first, {TRP_NONE}}
-    };
-    world_step(&w, &ev);
+    world_tell(&w, TRP_EVENT_OUTPUT_MOVED, .moved = {{0}, 0, first, {TRP_NONE}});
     world_lose(&w, from, TRP_LOSS_HOST);
     g_assert_cmpint(trp_engine_output(w.engine, (trp_stage_id){0}, 0, &x, &host), ==,
                     0);
@@ -292,9 +283,7 @@ TEST("a second job runs on the first ones outputs")
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.nverdicts, ==, 4);
     g_assert_cmpuint(w.job_ends, ==, 2);
-    struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED,
-                           .released = {from_a.dataset}};
-    world_step(&w, &ev);
+    world_tell(&w, TRP_EVENT_DATASET_RELEASED, .released = {from_a.dataset});
     submit_dataset(&w, id);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.nverdicts, ==, 7);
@@ -380,10 +369,7 @@ static void assert_places(struct world *w, uint32_t task, const char *want)
 
 static void keep(struct world *w, uint32_t dataset, uint32_t partition, uint32_t x)
 {
-    struct trp_event ev = {
-        .kind = TRP_EVENT_CACHED, .cached = {dataset, partition, {x}, false}
-    };
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_CACHED, .cached = {dataset, partition, {x}, false});
 }
 
 /* Two kept datasets beside each other, of which what the first reads is not computed

@@ -24,9 +24,8 @@ static void submit(struct world *w, uint32_t ntasks)
 
 static void decommission(struct world *w, uint32_t executor)
 {
-    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
-                           .decommissioned = {.executor = {executor}}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_EXECUTOR_DECOMMISSIONED,
+               .decommissioned = {.executor = {executor}});
 }
 
 static trp_attempt_id on_executor(const struct world *w, uint32_t executor)

@@ -24,10 +24,7 @@ static void submit(struct world *w, const char *name, uint32_t ntasks)
 
 static void tell_end(struct world *w, uint32_t executor, int64_t at)
 {
-    struct trp_event ev = {
-        .kind = TRP_EVENT_ENDS, .ends = {.executor = {executor}, .at_ns = at}
-    };
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_ENDS, .ends = {.executor = {executor}, .at_ns = at});
 }
 
 static void end_first(struct world *w, int64_t duration)

@@ -73,11 +73,8 @@ TEST("a failed task is next and gives up at the limit")
 
 static void end_with_result(struct world *w, uint64_t bytes)
 {
-    struct trp_event ev = {
-        .kind = TRP_EVENT_TASK_ENDED,
-        .ended = {.attempt = world_attempt_at(w, 0)->id, .result_bytes = bytes}
-    };
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_TASK_ENDED,
+               .ended = {.attempt = world_attempt_at(w, 0)->id, .result_bytes = bytes});
 }
 
 TEST("results above the limit fail their job")
@@ -411,11 +408,8 @@ TEST("a profile that never fits fails its stage at once")
 {
     WORLD w;
     start(&w, 2);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_PROFILE_FIT,
-        .fit = {.profile = {0}, .text = "gpu: wanted 2, available 0"}
-    };
-    world_step(&w, &ev);
+    world_tell(&w, TRP_EVENT_PROFILE_FIT,
+               .fit = {.profile = {0}, .text = "gpu: wanted 2, available 0"});
     struct trp_stage_spec s = world_stage("a", 4);
     world_submit(&w, &s, 1);
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
@@ -433,11 +427,8 @@ TEST("refused requests are spaced and given up at last")
         g_assert_cmpuint(w.nasked, ==, 1);
         uint32_t n = w.asked[0];
         w.nasked = 0;
-        struct trp_event ev = {
-            .kind = TRP_EVENT_EXECUTOR_REFUSED,
-            .refused = {.executor = {n}, .text = "no luck"}
-        };
-        world_step(&w, &ev);
+        world_tell(&w, TRP_EVENT_EXECUTOR_REFUSED,
+                   .refused = {.executor = {n}, .text = "no luck"});
         g_assert_cmpuint(w.nasked, ==, 0);
         world_time(&w, w.now + (SECOND << i));
     }
@@ -548,12 +539,7 @@ TEST("tasks wait for their host and then go anywhere")
         {"left", TRP_NONE},
         {"left", TRP_NONE}
     };
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {
-                  .stage = {1}, .ntasks = 2, .prefer = {.first = first, .places = places}}
-    };
-    world_step(&w, &ev);
+    world_tasks(&w, 1, 2, first, places);
     g_assert_cmpuint(w.nattempts, ==, 1);
     g_assert_cmpuint(world_attempt_at(&w, 0)->executor % 2, ==, 0);
     g_assert_cmpint(world_attempt_at(&w, 0)->level, ==, TRP_NODE_LOCAL);
@@ -583,12 +569,7 @@ TEST("tasks that were held wait for their host")
         {"left", TRP_NONE},
         {"left", TRP_NONE}
     };
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {
-                  .stage = {1}, .ntasks = 3, .prefer = {.first = first, .places = places}}
-    };
-    world_step(&w, &ev);
+    world_tasks(&w, 1, 3, first, places);
     g_assert_cmpuint(w.nattempts, ==, 2);
     w.now += 10 * SECOND;
     uint32_t right = world_attempt_at(&w, 1)->executor % 2 ? 1 : 0;
@@ -616,12 +597,7 @@ TEST("a task cached on an executor goes there")
     world_submit(&w, &s, 1);
     uint32_t first[] = {0, 1};
     struct trp_place place = {"h1", 1};
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {
-                  .stage = {1}, .ntasks = 1, .prefer = {.first = first, .places = &place}}
-    };
-    world_step(&w, &ev);
+    world_tasks(&w, 1, 1, first, &place);
     g_assert_cmpuint(world_attempt_at(&w, 0)->executor, ==, 1);
     g_assert_cmpint(world_attempt_at(&w, 0)->level, ==, TRP_PROCESS_LOCAL);
     world_run_out(&w, SECOND);
@@ -776,8 +752,7 @@ TEST("what began before its recall can be killed")
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_SUCCESS, 0, 1000);
     g_assert_cmpuint(w.nattempts, ==, 1);
     g_assert_false(world_attempt_at(&w, 0)->kill);
-    struct trp_event cancel = {.kind = TRP_EVENT_CANCEL_JOB};
-    world_step(&w, &cancel);
+    world_tell(&w, TRP_EVENT_CANCEL_JOB);
     g_assert_true(world_attempt_at(&w, 0)->kill);
 }
 
@@ -862,11 +837,8 @@ TEST("a task killed for memory runs again with more")
     world_submit(&w, &s, 1);
     world_end(&w, world_attempt_at(&w, 0)->id, TRP_END_MEMORY, 9, SECOND);
     trp_profile_id last = {trp_profiles_count(w.profiles) - 1};
-    struct trp_event ev = {
-        .kind = TRP_EVENT_PROFILE_FIT,
-        .fit = {.profile = last, .text = "memory: wanted too much"}
-    };
-    world_step(&w, &ev);
+    world_tell(&w, TRP_EVENT_PROFILE_FIT,
+               .fit = {.profile = last, .text = "memory: wanted too much"});
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_ENEVER);
     world_run_out(&w, SECOND);
 }
@@ -902,8 +874,7 @@ TEST("draining lets running tasks finish")
     start(&w, 2);
     struct trp_stage_spec s = world_stage("a", 8);
     world_submit(&w, &s, 1);
-    struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
-    world_step(&w, &ev);
+    world_tell(&w, TRP_EVENT_DRAIN);
     g_assert_cmpuint(w.job_ends, ==, 0);
     world_run_out(&w, SECOND);
     g_assert_cmpuint(w.nverdicts, ==, 2);
@@ -918,8 +889,7 @@ TEST("draining withdraws what was asked for")
     struct trp_stage_spec s = world_stage("a", 3);
     world_submit(&w, &s, 1);
     world_come(&w, w.asked[0]);
-    struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
-    world_step(&w, &ev);
+    world_tell(&w, TRP_EVENT_DRAIN);
     g_assert_cmpuint(w.releases, ==, 2);
     g_assert_cmpuint(w.nattempts, ==, 1);
     world_run_out(&w, SECOND);
@@ -936,9 +906,7 @@ TEST("stale events are ignored")
     world_end(&w, id, TRP_END_SUCCESS, 0, SECOND);
     world_end(&w, id, TRP_END_SUCCESS, 0, SECOND);
     world_end(&w, (trp_attempt_id){UINT64_MAX}, TRP_END_SUCCESS, 0, SECOND);
-    struct trp_event lost = {.kind = TRP_EVENT_EXECUTOR_LOST,
-                             .lost = {.executor = {77}}};
-    world_step(&w, &lost);
+    world_tell(&w, TRP_EVENT_EXECUTOR_LOST, .lost = {.executor = {77}});
     struct trp_engine_counts counts;
     trp_engine_counts(w.engine, &counts);
     g_assert_cmpuint(counts.ignored_events, ==, 3);
@@ -963,11 +931,7 @@ TEST("a task costs at most 128 bytes")
         places[i] = (struct trp_place){g_intern_string(host), TRP_NONE};
     }
     first[N] = N;
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {.ntasks = N, .prefer = {.first = first, .places = places}}
-    };
-    world_step(&w, &ev);
+    world_tasks(&w, 0, N, first, places);
     struct trp_engine_counts counts;
     trp_engine_counts(w.engine, &counts);
     g_assert_cmpuint(counts.bytes_per_task, <=, 128);

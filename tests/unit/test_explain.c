@@ -24,8 +24,7 @@ static void submit_in_pool(struct world *w, const struct trp_stage_spec *s,
                            const char *pool)
 {
     struct trp_job_spec spec = {.stages = s, .nstages = 1, .pool = pool};
-    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = &spec}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_JOB, .job = {.spec = &spec});
 }
 
 static void fail_first(struct world *w)
@@ -236,11 +235,7 @@ TEST("the end of a wait for locality is told")
     blocker.min_executors = 2;
     world_submit(&w, &blocker, 1);
     world_submit(&w, &s, 1);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {.stage = {1}, .ntasks = 1, .prefer = {first, &place}}
-    };
-    world_step(&w, &ev);
+    world_tasks(&w, 1, 1, first, &place);
     world_time(&w, SECOND);
     g_assert_cmpuint(w.nattempts, ==, 1);
     g_assert_cmpstr(why(&w, 1), ==,

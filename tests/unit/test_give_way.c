@@ -164,8 +164,7 @@ TEST("late it gives way time and again")
 
 static void grant(struct world *w, uint32_t executor)
 {
-    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_GRANTED, .granted = {{executor}}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_EXECUTOR_GRANTED, .granted = {{executor}});
 }
 
 TEST("it gives way to nobody who has room or waits behind")

@@ -173,10 +173,7 @@ TEST("a child that begins later hears of what was given up")
     ended(&w, 0, TRP_OUTCOME_FAILED, "task 2 failed once");
     g_assert_cmpuint(w.nready, ==, 1);
     g_assert_cmpuint(w.ngiven_up, ==, 1);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS, .tasks = {.stage = {2}, .ntasks = 3}
-    };
-    world_step(&w, &ev);
+    world_tasks(&w, 2, 3, NULL, NULL);
     g_assert_cmpuint(w.ngiven_up, ==, 2);
     is_given_up(&w, 1, 2, 2, 0);
     run_out(&w, TRP_NONE, 0, ran);
@@ -249,11 +246,8 @@ TEST("what is done is not skipped")
     struct trp_stage_spec v[] = {stage("a", 2, NULL, 0), stage("b", 2, &each_of_0, 1)};
     v[1].tasks_known = false;
     world_submit(&w, v, 2);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {.stage = {1}, .ntasks = 2, .done = done}
-    };
-    world_step(&w, &ev);
+    world_tell(&w, TRP_EVENT_STAGE_TASKS,
+               .tasks = {.stage = {1}, .ntasks = 2, .done = done});
     run_out(&w, 0, 0, ran);
     g_assert_cmpuint(w.ngiven_up, ==, 1);
     ended(&w, 1, TRP_OUTCOME_SUCCEEDED, "");
@@ -261,10 +255,7 @@ TEST("what is done is not skipped")
 
 static void checked(struct world *w, uint32_t stage, const char *text)
 {
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_CHECKED, .checked = {.stage = {stage}, .text = text}
-    };
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_STAGE_CHECKED, .checked = {.stage = {stage}, .text = text});
 }
 
 /* Its `each` child has begun by then; what waits for all of it has not. */

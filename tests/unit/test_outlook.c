@@ -150,10 +150,7 @@ TEST("a job's stages, as they end")
         world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
     expect(&w, "0 1, 9 0");
     world_run_out(&w, SECOND);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS, .tasks = {.stage = {2}, .ntasks = 2}
-    };
-    world_step(&w, &ev);
+    world_tasks(&w, 2, 2, NULL, NULL);
     expect(&w, "2"); /* of the last one, of which three tasks may run at once */
     world_run_out(&w, SECOND);
     expect(&w, "");

@@ -10,11 +10,8 @@
 
 static void fit(struct world *w, uint32_t executors, uint32_t additional, bool more)
 {
-    struct trp_event ev = {
-        .kind = TRP_EVENT_PROFILE_FIT,
-        .fit = {.executors = executors, .additional = additional, .more = more}
-    };
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_PROFILE_FIT,
+               .fit = {.executors = executors, .additional = additional, .more = more});
 }
 
 static void waits(struct world *w, int64_t wait_ns)

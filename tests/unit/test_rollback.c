@@ -13,16 +13,14 @@ static uint32_t dataset(struct world *w, uint32_t id, bool indeterminate,
                                     .parents = parent,
                                     .nparents = parent != NULL,
                                     .indeterminate = indeterminate};
-    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {.spec = &spec}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_DATASET, .dataset = {.spec = &spec});
     return id;
 }
 
 static void job(struct world *w, uint32_t d)
 {
     struct trp_job_spec spec = {.is_dataset = true, .redo = true, .dataset = d};
-    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = &spec}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_JOB, .job = {.spec = &spec});
 }
 
 /* Live attempts of a task of a stage, in order of launch. */
@@ -46,13 +44,12 @@ static void end(struct world *w, uint32_t stage, uint32_t task)
 static void fail_to_read(struct world *w, struct world_attempt reader,
                          uint32_t executor)
 {
-    struct trp_event ev = {
-        .kind = TRP_EVENT_TASK_ENDED,
-        .ended = {.attempt = reader.id,
-                  .status = TRP_END_FETCH,
-                  .from = {.stage = {0}, .map = 0, .executor = {executor}}}
-    };
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_TASK_ENDED,
+               .ended = {
+                   .attempt = reader.id,
+                   .status = TRP_END_FETCH,
+                   .from = {.stage = {0}, .map = 0, .executor = {executor}}
+    });
 }
 
 static guint successes(const struct world *w, uint32_t stage, uint32_t task)

@@ -195,13 +195,7 @@ static void submit_at_h0(struct world *w, struct trp_stage_spec s, uint32_t stag
     };
     s.tasks_known = false;
     world_submit(w, &s, 1);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {.stage = {stage},
-                  .ntasks = ntasks,
-                  .prefer = {.first = first, .places = at}}
-    };
-    world_step(w, &ev);
+    world_tasks(w, stage, ntasks, first, at);
 }
 
 /* Only a launch gives a stage that can run nowhere more time. */
@@ -242,9 +236,8 @@ TEST("a decommissioned executor gets nothing and its loss counts nothing")
     world_begin(&w, &c, 1);
     world_submit(&w, &s, 1);
     uint32_t was = world_attempt_at(&w, 0)->executor;
-    struct trp_event ev = {.kind = TRP_EVENT_EXECUTOR_DECOMMISSIONED,
-                           .decommissioned = {.executor = {was}}};
-    world_step(&w, &ev);
+    world_tell(&w, TRP_EVENT_EXECUTOR_DECOMMISSIONED,
+               .decommissioned = {.executor = {was}});
     world_lose(&w, was, TRP_LOSS_EXITED);
     g_assert_cmpuint(world_attempt_at(&w, 0)->executor, !=, was);
     world_run_out(&w, SECOND);
@@ -277,11 +270,7 @@ TEST("the rack of a host without executors counts")
     w.host_of = on_h2_then_h3;
     world_start(&w, &c);
     world_submit(&w, &s, 1);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {.stage = {0}, .ntasks = 1, .prefer = {first, &h1}}
-    };
-    world_step(&w, &ev);
+    world_tasks(&w, 0, 1, first, &h1);
     g_assert_cmpuint(w.nasked, ==, 2);
     world_come(&w, 0);
     g_assert_cmpuint(w.nattempts, ==, 1);

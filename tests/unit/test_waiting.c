@@ -224,8 +224,7 @@ TEST("a reason is noted when it is another one")
     world_come(&x.w, 1);
     x.w.now = SECOND;
     look_until(&x, 510, 990);
-    struct trp_event drain = {.kind = TRP_EVENT_DRAIN};
-    world_step(&x.w, &drain);
+    world_tell(&x.w, TRP_EVENT_DRAIN);
     look_until(&x, 1000, 2000);
     assert_noted(&x, "0 executor, 510 nothing");
     g_strfreev(end(&x));

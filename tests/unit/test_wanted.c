@@ -210,11 +210,8 @@ static void a_copy_waits_with(struct world *w, uint32_t hosts, bool ramp)
     c.speculation.quantile = 0.5;
     c.speculation.efficiency = false;
     world_begin(w, &c, 2);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_PROFILE_FIT,
-        .fit = {.profile = {0}, .executors = 8, .hosts = hosts}
-    };
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_PROFILE_FIT,
+               .fit = {.profile = {0}, .executors = 8, .hosts = hosts});
     w->host_of = on_one_host;
     world_submit(w, &s, 1);
     world_time(w, begun);
@@ -326,13 +323,12 @@ static uint32_t an_output_is_missed(struct world *w, bool same)
     end_all(w, SECOND);
     g_assert_cmpuint(w->nattempts, ==, 3);
     g_assert_cmpuint(w->attempts[0].stage.n, ==, 1);
-    const struct trp_event ev = {
-        .kind = TRP_EVENT_TASK_ENDED,
-        .ended = {.attempt = w->attempts[0].id,
-                  .status = TRP_END_FETCH,
-                  .from = {{0}, 1, {1}, NULL, NULL, 0}}
-    };
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_TASK_ENDED,
+               .ended = {
+                   .attempt = w->attempts[0].id,
+                   .status = TRP_END_FETCH,
+                   .from = {{0}, 1, {1}, NULL, NULL, 0}
+    });
     end_all(w, SECOND); /* late, and good */
     return w->nlive;
 }
@@ -398,11 +394,7 @@ TEST("a stage excluded everywhere gets one executor more")
     c.exclusion.enabled = true;
     world_begin(&w, &c, 2);
     world_submit(&w, &s, 1);
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {.ntasks = 2, .prefer = {.first = first, .places = at_h0}}
-    };
-    world_step(&w, &ev);
+    world_tasks(&w, 0, 2, first, at_h0);
     world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
     g_assert_cmpuint(w.nattempts, ==, 1);
     g_assert_cmpuint(w.nlive, ==, 2);
@@ -420,15 +412,13 @@ static void dataset(struct world *w, const char *name,
                                           .parents = parent,
                                           .nparents = parent ? 1 : 0,
                                           .cached = true};
-    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&spec}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_DATASET, .dataset = {&spec});
 }
 
 static void run_dataset(struct world *w, uint32_t n)
 {
     const struct trp_job_spec spec = {.is_dataset = true, .dataset = n};
-    struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = &spec}};
-    world_step(w, &ev);
+    world_tell(w, TRP_EVENT_JOB, .job = {.spec = &spec});
     world_run_out(w, SECOND);
 }
 
@@ -449,10 +439,7 @@ TEST("what an executor holds keeps it")
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpint(trp_engine_next_timer(w.engine), ==, w.now + 50 * SECOND);
     /* A partition of b is cached as well, for good. */
-    struct trp_event cached = {
-        .kind = TRP_EVENT_CACHED, .cached = {1, 0, {0}, false}
-    };
-    world_step(&w, &cached);
+    world_tell(&w, TRP_EVENT_CACHED, .cached = {1, 0, {0}, false});
     world_time(&w, w.now + 1000 * SECOND);
     g_assert_cmpuint(w.nlive, ==, 1);
     /* Released, it has been idle for longer than it may hold shuffle data. */
@@ -479,10 +466,7 @@ static void hold(struct world *w, bool more)
     world_step(w, &fit);
     run_dataset(w, 0);
     g_assert_cmpuint(w->nlive, ==, 1);
-    struct trp_event cached = {
-        .kind = TRP_EVENT_CACHED, .cached = {0, 1, {0}, false}
-    };
-    world_step(w, &cached);
+    world_tell(w, TRP_EVENT_CACHED, .cached = {0, 1, {0}, false});
     w->manual = true;
     world_submit(w, &s, 1);
     g_assert_cmpuint(w->nlive, ==, 1);
@@ -539,19 +523,14 @@ TEST("queue ahead leaves cached partitions where they are")
     w.host_of = same_host;
     const struct trp_dataset_spec spec = {
         .name = "kept", .partitions = 2 * HALF, .cached = true};
-    struct trp_event ev = {.kind = TRP_EVENT_DATASET, .dataset = {&spec}};
-    world_step(&w, &ev);
+    world_tell(&w, TRP_EVENT_DATASET, .dataset = {&spec});
     run_dataset(&w, 0);
     g_assert_cmpuint(w.nlive, ==, 2);
     for (uint32_t i = 0; i < 2 * HALF; i++) {
-        struct trp_event cached = {
-            .kind = TRP_EVENT_CACHED, .cached = {0, i, {i / HALF}, false}
-        };
-        world_step(&w, &cached);
+        world_tell(&w, TRP_EVENT_CACHED, .cached = {0, i, {i / HALF}, false});
     }
     const struct trp_job_spec job = {.is_dataset = true};
-    struct trp_event again = {.kind = TRP_EVENT_JOB, .job = {.spec = &job}};
-    world_step(&w, &again);
+    world_tell(&w, TRP_EVENT_JOB, .job = {.spec = &job});
     for (guint i = 0; w.nattempts > 0; i = 0) {
         for (guint k = 0; k < w.nattempts; k++) {
             const struct world_attempt *a = &w.attempts[k];

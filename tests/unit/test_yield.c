@@ -118,10 +118,7 @@ static void start_behind(struct world *w, uint32_t later)
 
 static void tell_tasks(struct world *w, uint32_t ntasks)
 {
-    struct trp_event ev = {
-        .kind = TRP_EVENT_STAGE_TASKS, .tasks = {.stage = {0}, .ntasks = ntasks}
-    };
-    world_step(w, &ev);
+    world_tasks(w, 0, ntasks, NULL, NULL);
 }
 
 TEST("busy executors yield to an earlier stage")

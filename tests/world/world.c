@@ -342,6 +342,16 @@ void world_submit(struct world *w, const struct trp_stage_spec *stages, uint32_t
     world_step(w, &(struct trp_event){.kind = TRP_EVENT_JOB, .job = {&spec}});
 }
 
+void world_tasks(struct world *w, uint32_t stage, uint32_t ntasks,
+                 const uint32_t *first, const struct trp_place *places)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_STAGE_TASKS};
+    ev.tasks.stage.n = stage;
+    ev.tasks.ntasks = ntasks;
+    ev.tasks.prefer = (struct trp_preferences){first, places};
+    world_step(w, &ev);
+}
+
 void world_unask(struct world *w, uint32_t i)
 {
     g_assert_cmpuint(i, <, w->nasked);

@@ -194,6 +194,9 @@ trp_profile_id world_profile(struct world *w, const char *name, int64_t cores,
 
 /* One event and all its actions; it must be taken. */
 void world_step(struct world *w, const struct trp_event *ev);
+/* The same, written in one: world_tell(&w, TRP_EVENT_CANCEL_JOB, .cancel = {{1}}). */
+#define world_tell(w, is, ...)                                                         \
+    world_step(w, &(struct trp_event){.kind = (is), ##__VA_ARGS__})
 /* The same of one that may be impossible: 0 or TRP_EINVAL. */
 int world_try(struct world *w, const struct trp_event *ev);
 /* The same of one about nobody: nothing may follow, and the engine counts it. */
@@ -204,6 +207,9 @@ void world_tell_stage(struct world *w, uint32_t stage, trp_profile_id profile);
 void world_drain(struct world *w);
 
 void world_submit(struct world *w, const struct trp_stage_spec *stages, uint32_t n);
+/* The tasks that a stage asked for; `first` as in struct trp_preferences. */
+void world_tasks(struct world *w, uint32_t stage, uint32_t ntasks,
+                 const uint32_t *first, const struct trp_place *places);
 void world_come(struct world *w, uint32_t executor);
 void world_come_on(struct world *w, uint32_t executor, const char *host,
                    const char *rack);
