@@ -17,12 +17,6 @@ one() { # one STAGE-KEYS: a pipeline of one stage
     printf 'troupe: 1\nstages:\n  - {name: s, %s}\n' "$1" >p.yaml
 }
 
-# ends_within SECONDS PID: with which status.
-ends_within() {
-    timeout "$1" tail --pid="$2" -f /dev/null || { echo "it goes on"; return 1; }
-    wait "$2"
-}
-
 @test "a pipeline whose executors come and go, and a program, as over sockets" {
     cat >p.yaml <<'Y'
 troupe: 1
@@ -44,11 +38,11 @@ Y
 @test "an executor killed in mid-stage: its tasks run elsewhere and the result is right" {
     one 'tasks: 8, run: "until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
     troupe run --run-name r p.yaml >out 2>&1 &
-    wait_until 20 ls troupe-runs/r/logs/s/0.0.out
+    wait_until ls troupe-runs/r/logs/s/0.0.out
     kill -9 "$(pid_of "executor 0" r)"
-    wait_until 20 grep -q "lost its executor" out
+    wait_until grep -q "lost its executor" out
     touch go
-    wait $!
+    await $!
     [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 8 ]
 }
 
@@ -57,16 +51,16 @@ Y
     one 'tasks: 4, run: "setsid sleep 100 & sleep 100"'
     for who in driver troupe cancel; do
         troupe run --run-name $who p.yaml >out 2>&1 &
-        wait_until 20 ls troupe-runs/$who/logs/s/0.0.out
+        wait_until ls troupe-runs/$who/logs/s/0.0.out
         case $who in
         driver) kill -9 "$(pid_of driver driver)" ;;
         troupe) kill -9 $! ;;
         cancel) troupe cancel --now cancel ;;
         esac
         status=0
-        wait $! || status=$?
+        await $! || status=$?
         [ "$status" = "$(case $who in driver) echo 4 ;; troupe) echo 137 ;; *) echo 130 ;; esac)" ]
-        nothing_left 10
+        nothing_left
     done
 }
 
@@ -94,7 +88,7 @@ advice="set comm.transport=socket, or leave it at auto"
         run -4 troupe run --run-name r p.yaml
         [[ "$output" == *"troupe: ompi-server di"*"; see state/ompi-server.err; $advice"* ]]
         [ ! -e ran ]
-        nothing_left 1
+        nothing_left
     done
     run -4 troupe run --run-name c -- "$TROUPE_BUILD/examples/first"
     [[ "$output" == *"; $advice"* ]]
@@ -106,13 +100,13 @@ advice="set comm.transport=socket, or leave it at auto"
     one 'run: "true"'
     server_is 'touch begun; exec sleep 100'
     troupe run --run-name c p.yaml >out 2>&1 &
-    wait_until 20 [ -e begun ]
+    wait_until [ -e begun ]
     kill -INT $!
     status=0
-    ends_within 5 $! || status=$?
+    await $! || status=$?
     [ $status = 130 ]
     grep -q "troupe: run troupe-runs/c was cancelled" out
-    nothing_left 1
+    nothing_left
 }
 
 @test "ompi-server killed, alone or with the guard: the run ends with 4, gives all back, and --resume goes on" {
@@ -122,14 +116,14 @@ advice="set comm.transport=socket, or leave it at auto"
     for victim in ompi-server guard; do
         rm -rf troupe-runs began.* did go
         TROUPE_SCRATCH=$d troupe run --local=2 --run-name r p.yaml >out 2>&1 &
-        wait_until 20 [ -e began.1 -a -e began.2 ]
+        wait_until [ -e began.1 -a -e began.2 ]
         kill -9 "$(sed -n "s/ $victim$//p" troupe-runs/r/state/pids)"
         local status=0
-        wait $! || status=$?
+        await $! || status=$?
         cat out
         [ $status = 4 ]
         grep -q "troupe: ompi-server died; see .*; $advice: \`troupe run --resume r --set comm.transport=socket\` goes on" out
-        nothing_left 1
+        nothing_left
         [ -z "$(ls -A "$d")" ]
         touch go
         run -0 troupe run --resume r --set comm.transport=socket
@@ -147,16 +141,16 @@ stages:
   - {name: t, after: [s], profile: big, run: "touch ran"}
 Y
     troupe run --local=2 --run-name r p.yaml >out 2>&1 &
-    wait_until 30 [ -e began ]
+    wait_until [ -e began ]
     kill -STOP "$(sed -n 's/ ompi-server$//p' troupe-runs/r/state/pids)"
     touch stopped
     local status=0
-    wait $! || status=$?
+    await $! || status=$?
     cat out
     [ $status = 4 ]
     grep -q "^troupe: .*MPI.*20 s.*; $advice" out
     [ ! -e ran ]
-    nothing_left 1
+    nothing_left
     run -0 troupe run --resume r --set comm.transport=socket
     [ -e ran ]
     [ "$(count '^s ' "$output")" = 0 ]
@@ -170,7 +164,7 @@ Y
     unshare $own true || skip "no network of one's own here"
     one 'run: "echo ran >>ran"'
     local status=0
-    timeout 100 unshare $own bash -c '
+    unshare $own bash -c '
         ip link set lo up && ip link add name eth0 type veth peer name eth1 &&
             ip link set eth0 up && ip link set eth1 up || exit 99
         until ip addr show dev eth0 | grep -q "inet6 fe80"; do sleep 0.1; done
