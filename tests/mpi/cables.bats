@@ -167,6 +167,7 @@ sent_through() {
     [ $seen -ge 1 ]
 }
 
+# bats test_tags=plain
 @test "an executor that reads nothing holds up nobody, and the driver's memory stays small" {
     begin -- sent 40000 1000
     well "^40000000 bytes came back"

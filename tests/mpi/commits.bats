@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Files of C programs: of the attempts of a task one gives its part its name.
+# bats file_tags=both
 load drill.bash
 
 # commits DO [VARIABLE=VALUE…]: begins it in run r; its first attempt of task 0 stands

@@ -307,6 +307,7 @@ has_lines() {
     run -2 "$TROUPE_BUILD/examples/heat" 2 16
 }
 
+# bats test_tags=plain
 @test "train: two share a device; what is killed for memory is tried again with more" {
     run -0 troupe run --local=2 --run-name r --site "$examples/train/site.yaml" \
         --param here="$examples/train" "$examples/train/pipeline.yaml"

@@ -37,6 +37,7 @@ one() { # one STAGE-KEYS: a pipeline of one stage
     [[ "$output" == *"killed by SIGSEGV (11)"* ]]
 }
 
+# bats test_tags=plain
 @test "a command over its memory is named as killed for memory, with limit and peak" {
     cat >p.yaml <<'Y'
 troupe: 1
@@ -48,6 +49,7 @@ Y
     [[ "$output" =~ "killed for memory (limit 128 MiB, peak "[0-9]+" MiB)" ]]
 }
 
+# bats test_tags=plain
 @test "memory is enforced for an ordinary user too, where no memory group can be made" {
     [ "$(id -u)" = 0 ] || skip "the tests run as an ordinary user already"
     others_folder
@@ -254,6 +256,7 @@ kill_guard() {
 }
 other_guard() { [ "$(guard_of "$1")" != "$2" ]; }
 
+# bats test_tags=both
 @test "guards killed, one after the other: the run goes on, with new executors, and nothing stays" {
     export TROUPE_OPT_comm_transport=socket # one over MPI ends with its guard
     one 'tasks: 4, run: "touch $TROUPE_SCRATCH/f began.$TROUPE_TASK.$TROUPE_ATTEMPT; until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
@@ -382,6 +385,7 @@ bereave() {
     [ "$(cat troupe-runs/r/logs/s/*.out | sort -un | wc -l)" = 8 ]
 }
 
+# bats test_tags=both
 @test "all executors killed, and killed again while they connect" {
     export TROUPE_OPT_comm_transport=socket # MPI may not let anybody in afterwards
     one 'tasks: 4, run: "until [ -e go ]; do sleep 0.05; done; echo $TROUPE_TASK"'
@@ -623,6 +627,7 @@ Y
     [[ "$output" == *gpu* ]]
 }
 
+# bats test_tags=plain
 @test "a task killed for memory runs again with more where memory_factor says so" {
     cat >p.yaml <<'Y'
 troupe: 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Records that are hard on what sorts and moves them: by their number, their keys, their
 # sizes, and by a disk that is full.
+# bats file_tags=plain
 load drill.bash
 
 quiet=(--quiet)

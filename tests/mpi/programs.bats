@@ -56,6 +56,7 @@ static() { # as root too
     run ! grep -v '^task 3,' <<<"$(grep -o 'task [0-9]*, attempt [0-9]*: .*' <<<"$output")"
 }
 
+# bats test_tags=plain
 @test "a function over its executor's memory is named, and its neighbours run again uncharged" {
     run -1 troupe run --run-name r -- "$programs/memory" 600
     [[ "$output" =~ "task 1 failed 4 times, last with killed for memory (limit 256 MiB, peak "[0-9]+" MiB)" ]]

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SIGINT, SIGTERM, SIGUSR1, cancel.
+# bats file_tags=both
 load drill.bash
 
 # Everything that a run has on this host for a while, Open MPI's session folders

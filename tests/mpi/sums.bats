@@ -133,6 +133,7 @@ SH
 results=troupe-runs/r/state/scratch/results
 results_are() { [ "$(ls $results | grep -c -v tmp)" = "$1" ]; }
 
+# bats test_tags=plain
 @test "200 MiB are collected: they go by files, not by the control channel" {
     troupe run --run-name r --local=4 -- "$programs/sums" silent 8 25 >out 2>&1 3>&- &
     wait_until results_are 8 || { cat out; false; }
@@ -144,6 +145,7 @@ results_are() { [ "$(ls $results | grep -c -v tmp)" = "$1" ]; }
     [ "$(events r | grep SparkListenerTaskEnd | grep -c '"Result Size":26214[4-9][0-9][0-9],')" = 8 ]
 }
 
+# bats test_tags=plain
 @test "a task may give more records than its executor has memory" {
     run -0 troupe run --quiet --local=1 --set executor.memory=128m -- "$programs/bigresult" 300 1
     [ "$output" = "collected 314572800 bytes in 76800 records" ]

@@ -251,6 +251,7 @@ serving() {
     [ "$(row "$map" <summary)" = "7 7 0" ]
 }
 
+# bats test_tags=both
 @test "when a block server is killed another one of its host serves" {
     serving KILL
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # troupe check on a real cluster: a site that goes with it, and each kind of finding,
 # provoked. What is decided from which fact is in tests/unit/test_slurm_check.c.
+# bats file_tags=plain
 load slurm.bash
 
 setup_file() {

@@ -111,6 +111,7 @@ END
     nothing_left node1 node3
 }
 
+# bats test_tags=plain
 @test "a rank over its memory: limit and peak are told" {
     cat >p.yaml <<'END'
 troupe: 1
@@ -221,6 +222,7 @@ more_resent() {
     nothing_left node1 node2 node3
 }
 
+# bats test_tags=plain
 @test "a task over its memory: its neighbour goes on, it has a larger step then" {
     cat >p.yaml <<'END'
 troupe: 1

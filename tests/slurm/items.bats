@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # Items that fail, values from outside, logs and reasons of --resume, on two nodes of a Slurm
 # job: what tests/mpi/items.bats and make.bats have of one machine.
+# bats file_tags=both
 load slurm.bash
 
 setup_file() {

@@ -90,6 +90,7 @@ END
     run ! cmp 0.0.out 1.0.out
 }
 
+# bats test_tags=plain
 @test "a task over its memory is named as killed for memory, and neighbours go on" {
     write_pipeline <<'END'
 troupe: 1
@@ -113,6 +114,7 @@ END
     [ "$(cat troupe-runs/last/logs/hog/1.0.out)" = fine ]
 }
 
+# bats test_tags=plain
 @test "with memory_factor it is retried in a larger executor" {
     write_pipeline <<'END'
 troupe: 1

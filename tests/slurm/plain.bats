@@ -15,6 +15,7 @@ setup_file() {
     [[ "$output" == *'"memory"'*4096* ]]
 }
 
+# bats test_tags=plain
 @test "executors' memory is watched where Slurm does not hold them to it" {
     cat >p.yaml <<'END'
 troupe: 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The SPANK plugin and what slurm-conf/ has for it, as shipped, with real srun, sbatch,
 # salloc, slurmctld and slurmd. Its inner functions are in tests/plugin.
+# bats file_tags=plain
 load slurm.bash
 
 setup_file() {

@@ -4,6 +4,7 @@
 # in tests/plugin.
 # shellcheck disable=SC2154 # variables of slurm.bash
 # shellcheck disable=SC2317 # functions that wait_until calls
+# bats file_tags=plain
 load slurm.bash
 
 setup_file() {
