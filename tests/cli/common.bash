@@ -7,6 +7,11 @@ troupe() {
 # shellcheck source=SCRIPTDIR/../lib/json.bash
 . "${BASH_SOURCE[0]%/*}/../lib/json.bash"
 
+# shellcheck source=SCRIPTDIR/../lib/clock.bash
+. "${BASH_SOURCE[0]%/*}/../lib/clock.bash"
+# shellcheck source=SCRIPTDIR/../lib/wait.bash
+. "${BASH_SOURCE[0]%/*}/../lib/wait.bash"
+
 # Each test works in an empty folder of its own, without the user's settings.
 setup() {
     cd "$BATS_TEST_TMPDIR" || return 1

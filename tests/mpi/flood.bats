@@ -3,9 +3,8 @@
 # its own, so that nobody else's ports are met.
 load drill.bash
 
-# flooded NAME HELD WORD…: a run of that, with a flood of 4 s from 0.4 s on, a third of
-# whose connections stay for HELD seconds more. NAME.status has its exit status, NAME.out
-# what it said.
+# flooded NAME HELD WORD…: a run of that, with a flood for as long as it lasts; HELD is what
+# flood.perl takes, or empty. NAME.status has its exit status, NAME.out what it said.
 flooded() {
     local own=-n
     [ "$(id -u)" = 0 ] || own=-rn
@@ -14,22 +13,17 @@ flooded() {
         ip addr add 10.1.1.1/24 dev eth0 && ip link set eth0 up && ip link set eth1 up
         other="setpriv --reuid=nobody --regid=nogroup --clear-groups"
         $other true 2>/dev/null || other=
-        (sleep 0.4; exec $other perl - 4 "$2") <"$3" >"$1.flood" 2>&1 &
-        timeout -s KILL "$4" troupe run --local=4 --set comm.transport=socket \
-            --run-name "$1" "${@:5}" >"$1.out" 2>&1
-        echo "$? after $SECONDS s" >"$1.status"
-        kill $! 2>/dev/null
-    ' - "$1" "$2" "$TROUPE_SOURCE/tests/mpi/flood.perl" "${patience:-50}" "${@:3}" 3>&-
+        $other perl - "$(cksum <<<"$1" | cut -d" " -f1)" $2 <"$3" >"$1.flood" 2>&1 &
+        troupe run --local=4 --set comm.transport=socket --run-name "$1" "${@:4}" >"$1.out" 2>&1
+        echo $? >"$1.status"
+        kill $!
+    ' - "$1" "$2" "$TROUPE_SOURCE/tests/mpi/flood.perl" "${@:3}" 3>&-
 }
 
 # well_ended NAME: it succeeded.
 well_ended() {
-    local status
-    read -r status _ <"$1.status"
-    echo "$1: $(cat "$1.status" "$1.flood" | tr '\n' ' ')"
-    [ "$status" = 0 ] && return
-    cat "$1.out"
-    return 1
+    echo "$1: $(<"$1.status"), $(tail -n 1 "$1.flood")"
+    [ "$(<"$1.status")" = 0 ] || { cat "$1.out" && return 1; }
 }
 
 @test "20 runs whose ports another user floods end well" {
@@ -40,32 +34,33 @@ profiles:
   a: {executor: {cores: 1, memory: 64m}, task: {cpus: 1}}
   b: {executor: {cores: 2, memory: 64m}, task: {cpus: 1}}
 stages:
-  - {name: one, profile: a, tasks: 4, run: "sleep 0.2"}
-  - {name: two, after: [one], profile: b, tasks: 4, run: "sleep 0.2"}
-  - {name: three, after: [two], profile: a, tasks: 4, run: "sleep 0.2"}
+  - {name: one, profile: a, tasks: 4, run: "until [ $(wc -l <$TROUPE_RUN.flood) -ge 2 ]; do sleep 0.2; done"}
+  - {name: two, after: [one], profile: b, tasks: 4, run: "until [ $(wc -l <$TROUPE_RUN.flood) -ge 4 ]; do sleep 0.2; done"}
+  - {name: three, after: [two], profile: a, tasks: 4, run: "until [ $(wc -l <$TROUPE_RUN.flood) -ge 6 ]; do sleep 0.2; done"}
 Y
     others_folder # what a run has in folders for files that do not last
     export TROUPE_SCRATCH=$d TMPDIR=$d
-    for held in 0 60; do
-        for i in {1..10}; do flooded "held$held-$i" $held p.yaml & done
+    local held run
+    for held in '' held; do
+        for i in {1..10}; do flooded "run$held-$i" "$held" p.yaml & done
         wait
     done
-    for run in held{0,60}-{1..10}; do well_ended $run; done
+    for run in run{,held}-{1..10}; do well_ended $run; done
     nothing_left
     [ -z "$(ls -A "$d")" ] || { find "$d"; false; }
 }
 
-# Every block is fetched from a block server, for as long as the flood lasts.
+# Every block is fetched from a block server.
 @test "records between stages are right while another user floods the ports of block servers" {
     unshare -n true 2>/dev/null || unshare -rn true || skip "no network of one's own here"
     others_folder
     export TROUPE_SCRATCH=$d TMPDIR=$d TROUPE_OPT_shuffle_readHostLocalDisk=false
-    local held run patience=120
-    for held in 0 60; do
-        flooded "shuffle$held" $held --set events.tasks=all -- "$programs/flooded" 5000 100 &
+    local held run
+    for held in '' held; do
+        flooded "shuffle$held" "$held" --set events.tasks=all -- "$programs/flooded" "shuffle$held.flood" 200 100 &
     done
     wait
-    for run in shuffle0 shuffle60; do
+    for run in shuffle shuffleheld; do
         well_ended $run
         grep '^rounds: ' $run.out
         [[ "$(grep -c '^round [0-9]*: right$' $run.out)" -ge 2 ]]

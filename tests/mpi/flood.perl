@@ -1,23 +1,24 @@
 #!/usr/bin/perl
 # Junk at every port that listens here: what any user of a machine can do to the others.
 #
-#   flood.perl SECONDS HELD_SECONDS
+#   flood.perl SEED [held]
 #
-# For SECONDS it connects to each TCP port of this network namespace in turn, over the
-# loopback interface, and says something that no program there expects, or nothing. A
-# third of the connections stay open for HELD_SECONDS more. It has at most HELD of them
-# open and makes at most TOTAL, says how many it made, and ends by itself.
+# Until it is ended it connects to each TCP port of this network namespace in turn, over the
+# loopback interface, and says something that no program there expects, or nothing: what, is
+# drawn from SEED. A third of the connections stay open, HELD at most: until it ends, or
+# without `held` for some more connections. Each EACH connections it says how many it made;
+# it makes TOTAL.
 use strict;
 use warnings;
 use Fcntl;
 use Socket;
-use Time::HiRes qw(time sleep);
+use Time::HiRes qw(sleep);
 
-use constant { HELD => 900, TOTAL => 20000, PAUSE => 0.001 };
+use constant { HELD => 900, TOTAL => 3000, EACH => 50, PAUSE => 0.001 };
 
-my ($seconds, $held_seconds) = @ARGV;
-defined $held_seconds or die "flood.perl SECONDS HELD_SECONDS\n";
-alarm($seconds + $held_seconds + 2);
+my ($seed, $held) = @ARGV;
+defined $seed or die "flood.perl SEED [held]\n";
+srand $seed;
 $SIG{PIPE} = 'IGNORE';
 $| = 1;
 
@@ -30,7 +31,7 @@ sub listening {
             $ports{hex((split /:/, $local)[1])} = 1 if $state eq '0A';
         }
     }
-    return keys %ports;
+    return sort { $a <=> $b } keys %ports;
 }
 
 # Nothing, random bytes, another protocol, zeros, and what may look like the header of a
@@ -44,8 +45,8 @@ my @junk = (
     sub { pack 'N', 0x7fffffff },
 );
 
-my ($end, $made, @held) = (time + $seconds, 0);
-while (time < $end && $made < TOTAL) {
+my ($made, @held) = (0);
+while ($made < TOTAL) {
     for my $port (listening()) {
         socket(my $s, PF_INET, SOCK_STREAM, 0) or last;
         fcntl($s, F_SETFL, O_NONBLOCK);
@@ -53,9 +54,9 @@ while (time < $end && $made < TOTAL) {
         my $said = $junk[rand @junk]->();
         syswrite($s, $said) if length $said;
         push @held, $s if $made++ % 3 == 0 && @held < HELD;
-        last if time >= $end;
+        @held = () if !$held && $made % (4 * EACH) == 0;
+        print "$made connections\n" if $made % EACH == 0;
     }
     sleep PAUSE;
 }
-print "$made connections\n";
-sleep $held_seconds;
+sleep;

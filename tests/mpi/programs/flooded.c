@@ -1,12 +1,12 @@
 /*
- * Shuffles for some time, and looks at what came of each (flood.bats).
+ * Shuffles twice and until FILE has BYTES, and looks at what came of each (flood.bats).
  *
- *     flooded MILLISECONDS KEYS      for so long, with so many keys in 8 partitions
+ *     flooded FILE BYTES KEYS      with so many keys in 8 partitions
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
 
 #include "troupe.h"
 
@@ -39,22 +39,20 @@ static int is_right(const trp_batch *b, int64_t keys)
     return b->count == (size_t)keys && all == keys * (keys - 1) / 2;
 }
 
-static double now(void)
+static int has(const char *file, const char *bytes)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+    struct stat st;
+    return stat(file, &st) == 0 && st.st_size >= atoll(bytes);
 }
 
 int main(int argc, char **argv)
 {
     trp_context *ctx;
-    if (trp_init(&argc, &argv, &ctx) < 0 || argc < 3)
+    if (trp_init(&argc, &argv, &ctx) < 0 || argc < 4)
         return 2;
-    double end = now() + strtod(argv[1], NULL);
-    int64_t keys = strtoll(argv[2], NULL, 10);
+    int64_t keys = strtoll(argv[3], NULL, 10);
     int round = 0, rc = 0;
-    while (rc == 0 && (now() < end || round < 2)) {
+    while (rc == 0 && (round < 2 || !has(argv[1], argv[2]))) {
         trp_rows *rows;
         trp_dataset *d = trp_range(ctx, 0, NUMBERS, MAPS);
         d = trp_transform(d, keyed, &keys, sizeof keys);
