@@ -2,7 +2,8 @@
 # The benchmarks that need a Slurm cluster: that they measure, not what.
 load slurm.bash
 
-# They bring up one of their own.
+# They bring up one of their own, and take as long as they do.
+setup_file() { export BATS_TEST_TIMEOUT=1100; }
 setup() { cd "$BATS_TEST_TMPDIR" || return 1; }
 teardown_file() { :; }
 
