@@ -271,7 +271,7 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
     struct fake_dataset *f = &d->datasets[dataset];
     struct trp_launch l = {.task = task};
     d->work.launch(d->work.context, dataset, task, number, &l);
-    uint8_t *input = g_malloc(l.extra_size + 1);
+    g_autofree uint8_t *input = g_malloc(l.extra_size + 1);
     if (l.extra_size)
         memcpy(input + 1, l.extra, l.extra_size);
     volatile int killed = 0;
@@ -296,7 +296,6 @@ static gboolean fake_attempt(trp_driver *d, uint32_t dataset, void *stage,
     d->hits += r.data.cache_hits;
     d->misses += r.data.cache_misses;
     trp_stage_inputs_free(inputs);
-    g_free(input);
     if (r.status && r.fetch.failed) { /* it counts nothing */
         fake_map_again(d, r.fetch.dataset, r.fetch.map);
         for (uint32_t i = 0; i < r.fetch.nmore; i++)

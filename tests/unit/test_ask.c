@@ -47,14 +47,12 @@ TEST("what is no request is refused")
     trp_error err;
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
         g_assert_cmpint(read_text(texts[i], &q, &err), ==, TRP_EINVAL);
-    char *name = g_strnfill(TRP_ASK_STAGE + 1, 'x');
-    char *text = g_strdup_printf("{\"ask\":\"explain\",\"stage\":\"%s\"}", name);
+    g_autofree char *name = g_strnfill(TRP_ASK_STAGE + 1, 'x');
+    g_autofree char *text =
+        g_strdup_printf("{\"ask\":\"explain\",\"stage\":\"%s\"}", name);
     g_assert_cmpint(read_text(text, &q, &err), ==, TRP_EINVAL);
-    char *blanks = g_strnfill(TRP_ASK_MAX + 1, ' ');
+    g_autofree char *blanks = g_strnfill(TRP_ASK_MAX + 1, ' ');
     g_assert_cmpint(read_text(blanks, &q, &err), ==, TRP_EINVAL);
-    g_free(blanks);
-    g_free(text);
-    g_free(name);
 }
 
 TEST("a document is json whatever names are")

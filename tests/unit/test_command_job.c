@@ -107,7 +107,7 @@ TEST("env and params come after it")
 /* The pairs for a stage whose tasks ask for `task` ("gpu: 1") under `site`. */
 static void resources(const trp_site *site, const char *task, const char *const *wanted)
 {
-    char *yaml = g_strdup_printf(
+    g_autofree char *yaml = g_strdup_printf(
         "troupe: 1\nprofiles: {p: {executor: {cores: 1, gpu: 1, a100: 1}, task: "
         "{cpus: 1%s}}}\nstages: [{name: s, run: x, profile: p}]\n",
         task);
@@ -124,7 +124,6 @@ static void resources(const trp_site *site, const char *task, const char *const 
     trp_profiles_free(profiles);
     trp_options_free(o);
     trp_pipeline_free(p);
-    g_free(yaml);
 }
 
 static void resource_env(void)
@@ -150,14 +149,14 @@ static void resource_env(void)
 
 static void argv_of(const char *stage, const char *const *wanted)
 {
-    char *yaml = g_strconcat("troupe: 1\nstages:\n  - name: s\n", stage, NULL);
+    g_autofree char *yaml =
+        g_strconcat("troupe: 1\nstages:\n  - name: s\n", stage, NULL);
     trp_pipeline *p = pipeline_of(yaml);
     struct trp_strings s = {0};
     trp_error err = {0};
     g_assert_cmpint(trp_stage_argv(p, &p->stages[0], &s, &err), ==, 0);
     same_strings(&s, wanted);
     trp_pipeline_free(p);
-    g_free(yaml);
 }
 
 TEST("run, argv, prelude and wrap make the command line")
@@ -177,7 +176,7 @@ TEST("run, argv, prelude and wrap make the command line")
 
 TEST("a command that Linux would refuse is told")
 {
-    char *big = g_strnfill(TRP_ARGUMENT_MAX + 1, 'x');
+    g_autofree char *big = g_strnfill(TRP_ARGUMENT_MAX + 1, 'x');
     char *yaml =
         g_strconcat("troupe: 1\nstages:\n  - name: s\n    run: ", big, "\n", NULL);
     struct run r = {.dir = files_new()};
@@ -186,7 +185,6 @@ TEST("a command that Linux would refuse is told")
     g_assert_nonnull(strstr(err.text, "p.yaml:3:11: stage s: its command has a text"));
     run_close(&r);
     g_free(yaml);
-    g_free(big);
     files_free(r.dir);
 }
 
@@ -229,7 +227,7 @@ TEST("outputs are expanded as a shell would, literally")
 TEST("removing keeps to what is meant")
 {
     char *d = files_new(), *run_dir = g_build_filename(d, "troupe-runs", "r", NULL);
-    char *link = g_build_filename(d, "out", "7", "link", NULL);
+    g_autofree char *link = g_build_filename(d, "out", "7", "link", NULL);
     struct trp_leftovers l = {.base = d, .run_dir = run_dir};
     files_put(d, "out/7/a/b", "x");
     files_put(d, "out/8/a", "x");
@@ -251,7 +249,6 @@ TEST("removing keeps to what is meant")
     g_assert_true(files_there(d, "troupe-runs/r/state/x"));
     g_assert_true(files_there(d, "out/8/a"));
     g_assert_false(files_there(d, "keep"));
-    g_free(link);
     g_free(run_dir);
     files_free(d);
 }
@@ -260,11 +257,10 @@ TEST("removing keeps to what is meant")
 static int64_t file_clock(const char *dir)
 {
     struct stat st;
-    char *path = g_build_filename(dir, "clock", NULL);
+    g_autofree char *path = g_build_filename(dir, "clock", NULL);
     g_usleep(30000);
     g_assert_true(g_file_set_contents(path, "", 0, NULL));
     g_assert_cmpint(stat(path, &st), ==, 0);
-    g_free(path);
     g_usleep(30000);
     return (int64_t)st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec;
 }
@@ -272,9 +268,9 @@ static int64_t file_clock(const char *dir)
 TEST("only what the run made below its folder is removed")
 {
     char *top = files_new(), *d = g_build_filename(top, "work", NULL);
-    char *run_dir = g_build_filename(d, "troupe-runs", "r", NULL);
-    char *to = g_build_filename(d, "to", NULL);
-    char *in = g_build_filename(d, "in", NULL);
+    g_autofree char *run_dir = g_build_filename(d, "troupe-runs", "r", NULL);
+    g_autofree char *to = g_build_filename(d, "to", NULL);
+    g_autofree char *in = g_build_filename(d, "in", NULL);
     files_put(run_dir, "state/x", "");
     files_put(d, "mixed/old", "");
     files_put(d, "touched", "");
@@ -307,9 +303,6 @@ TEST("only what the run made below its folder is removed")
     g_assert_false(files_there(d, "deep/x"));
     g_assert_false(files_there(d, "to"));
     g_assert_true(files_there(top, "victim/f"));
-    g_free(in);
-    g_free(to);
-    g_free(run_dir);
     g_free(d);
     files_free(top);
 }
@@ -422,8 +415,8 @@ TEST("executors are told the command")
     same(c.env, c.nenv, (const char *const[]){"PATH=/bin", "TROUPE_PARAM_k=v", NULL});
     same(c.resource_env, c.nresource_env,
          (const char *const[]){"gpu", "CUDA_VISIBLE_DEVICES", NULL});
-    char *cwd = g_build_filename(r.dir, "sub", NULL);
-    char *logs = g_build_filename(r.run_dir, "logs", "early", NULL);
+    g_autofree char *cwd = g_build_filename(r.dir, "sub", NULL);
+    g_autofree char *logs = g_build_filename(r.run_dir, "logs", "early", NULL);
     g_assert_cmpstr(c.cwd, ==, cwd);
     g_assert_cmpstr(c.log_dir, ==, logs);
     g_assert_cmpint(stat(logs, &st), ==, 0);
@@ -431,8 +424,6 @@ TEST("executors are told the command")
     g_assert_cmpstr(c.run, ==, "r");
     g_assert_cmpstr(c.run_dir, ==, r.run_dir);
     trp_command_free(&c);
-    g_free(cwd);
-    g_free(logs);
     run_close(&r);
     files_free(r.dir);
 }

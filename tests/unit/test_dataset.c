@@ -272,11 +272,10 @@ TEST("an input too large for a launch is refused")
 {
     trp_context *ctx = fake_init();
     uint32_t width = TRP_INPUT_MAX / 2 + 8;
-    uint8_t *v = g_malloc0((size_t)width * 2);
+    g_autofree uint8_t *v = g_malloc0((size_t)width * 2);
     g_assert_null(trp_array(ctx, v, 2, width, 1));
     assert_error(ctx, "use more partitions");
     g_assert_nonnull(trp_array(ctx, v, 2, width, 2));
-    g_free(v);
     trp_finalize(ctx);
 }
 

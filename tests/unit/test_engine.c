@@ -922,7 +922,7 @@ TEST("a task costs at most 128 bytes")
     w.unchecked = true;
     struct trp_stage_spec s = {.name = "a"};
     world_submit(&w, &s, 1);
-    uint32_t *first = g_new(uint32_t, N + 1);
+    g_autofree uint32_t *first = g_new(uint32_t, N + 1);
     struct trp_place *places = g_new(struct trp_place, N);
     for (uint32_t i = 0; i < N; i++) {
         first[i] = i;
@@ -935,6 +935,5 @@ TEST("a task costs at most 128 bytes")
     struct trp_engine_counts counts;
     trp_engine_counts(w.engine, &counts);
     g_assert_cmpuint(counts.bytes_per_task, <=, 128);
-    g_free(first);
     g_free(places);
 }

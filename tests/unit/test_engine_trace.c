@@ -119,7 +119,7 @@ TEST("broken events do no harm")
         for (uint32_t round = 0; round < 3000; round++) {
             struct trp_random r = trp_random_of(round, TRP_DRAW_TASK, i, 0);
             struct trp_fields_memory m = {0};
-            uint8_t *copy = g_memdup2(b.data, b.size);
+            g_autofree uint8_t *copy = g_memdup2(b.data, b.size);
             size_t n = round < b.size ? round : b.size;
             for (uint64_t k = trp_random_next(&r) % 4; k > 0; k--)
                 copy[trp_random_next(&r) % b.size] = (uint8_t)trp_random_next(&r);
@@ -128,7 +128,6 @@ TEST("broken events do no harm")
             v = trp_view_of(copy, n);
             trp_fields_show_event(&v, text, sizeof text);
             trp_fields_memory_free(&m);
-            g_free(copy);
         }
         trp_buf_free(&b);
     }

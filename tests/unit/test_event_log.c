@@ -47,10 +47,9 @@ static struct world *new_world(void)
 {
     struct world *w = g_new0(struct world, 1);
     w->dir = g_dir_make_tmp("troupe-events-XXXXXX", NULL);
-    char *run = g_build_filename(w->dir, "RUN", NULL);
+    g_autofree char *run = g_build_filename(w->dir, "RUN", NULL);
     g_mkdir(run, 0700);
     w->file = g_build_filename(run, "events.jsonl", NULL);
-    g_free(run);
     w->history = g_build_filename(w->dir, ".history", NULL);
     w->profile = (struct trp_resource_profile){.id = {1},
                                                .name = "train",
@@ -560,7 +559,7 @@ TEST("a TaskEnd says how the attempt ended")
     GPtrArray *v = lines_of(w);
     for (uint32_t i = 0; i < G_N_ELEMENTS(ends); i++) {
         json_t *t = nth(v, "SparkListenerTaskEnd", i);
-        char *path = g_strconcat("Task End Reason/", ends[i].field, NULL);
+        g_autofree char *path = g_strconcat("Task End Reason/", ends[i].field, NULL);
         g_assert_cmpstr(text_at(t, "Task End Reason/Reason"), ==, ends[i].spark);
         g_assert_cmpstr(text_at(t, path), ==, ends[i].reason);
         g_assert_cmpstr(text_at(t, "Task End Reason/Troupe Reason"), ==,
@@ -569,7 +568,6 @@ TEST("a TaskEnd says how the attempt ended")
                         trp_end_status_name(ends[i].status));
         g_assert_cmpint(json_is_true(at(t, "Task Info/Failed")), ==, ends[i].failed);
         g_assert_cmpint(json_is_true(at(t, "Task Info/Killed")), ==, ends[i].killed);
-        g_free(path);
     }
     g_ptr_array_unref(v);
     free_world(w);
@@ -867,22 +865,19 @@ TEST("the History Server's link follows the run")
     struct world *w = new_world();
     char *running =
         g_build_filename(w->history, "app-20270115080000-42.inprogress", NULL);
-    char *done = g_build_filename(w->history, "app-20270115080000-42", NULL);
-    char *old = g_build_filename(w->history, "app-20270114080000-7", NULL);
+    g_autofree char *done = g_build_filename(w->history, "app-20270115080000-42", NULL);
+    g_autofree char *old = g_build_filename(w->history, "app-20270114080000-7", NULL);
     g_mkdir(w->history, 0700);
     g_assert_cmpint(symlink("../RUN/events.jsonl", old), ==, 0);
     open_log(w, TRP_EVENTS_AUTO);
-    char *to = g_file_read_link(running, NULL);
+    g_autofree char *to = g_file_read_link(running, NULL);
     g_assert_cmpstr(to, ==, "../RUN/events.jsonl");
     g_assert_true(g_file_test(running, G_FILE_TEST_IS_REGULAR));
     g_assert_null(g_file_read_link(old, NULL)); /* the same file has a new name */
     end_log(w);
     g_assert_false(g_file_test(running, G_FILE_TEST_EXISTS));
     g_assert_true(g_file_test(done, G_FILE_TEST_IS_REGULAR));
-    g_free(to);
     g_free(running);
-    g_free(done);
-    g_free(old);
     free_world(w);
 }
 

@@ -10,9 +10,8 @@
 static int evaluate(const char *dir, const char *rest, struct trp_items *ret,
                     trp_error *err, trp_pipeline **ret_p)
 {
-    char *text = g_strconcat(HEAD, rest, NULL);
+    g_autofree char *text = g_strconcat(HEAD, rest, NULL);
     *ret_p = pipeline_of(text);
-    g_free(text);
     err->text[0] = '\0';
     return trp_foreach_evaluate(*ret_p, &(*ret_p)->stages[0], dir, ret, err);
 }

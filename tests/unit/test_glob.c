@@ -53,10 +53,9 @@ TEST("results are spelled as the pattern spells them")
     expect(d, "in//a*", "in//a.txt");
     expect(d, "*/../in/b.txt", "in/../in/b.txt");
     pattern = g_strdup_printf("%s/in/b*", d);
-    char *wanted = g_strdup_printf("%s/in/b.txt", d);
+    g_autofree char *wanted = g_strdup_printf("%s/in/b.txt", d);
     expect(NULL, pattern, wanted);
     expect("/nowhere", pattern, wanted);
-    g_free(wanted);
     g_free(pattern);
     files_free(d);
 }
@@ -123,14 +122,13 @@ TEST("a file reached in two ways is one result")
 TEST("a loop of links ends")
 {
     char *d = tree((const char *const[]){"a/x.txt", NULL});
-    char *link = g_build_filename(d, "a", "loop", NULL);
+    g_autofree char *link = g_build_filename(d, "a", "loop", NULL);
     g_assert_cmpint(symlink("..", link), ==, 0);
     expect(d, "**/x.txt", "a/x.txt");
     expect(d, "a/loop/a/x.txt", "a/loop/a/x.txt");
     expect(d, "a/*/a/x.txt", "a/loop/a/x.txt");
     expect(d, "**", "a/loop|a/x.txt");
     expect(d, "**/loop/**/x.txt", "a/loop/a/x.txt");
-    g_free(link);
     files_free(d);
 }
 

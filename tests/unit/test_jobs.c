@@ -128,12 +128,11 @@ TEST("a failure is said each time, and counts once")
     g_assert_cmpint(number(good), ==, 2);
     g_assert_cmpint(trp_job_wait(bad, &result, NULL), ==, TRP_EFAILED);
     g_assert_true(result == ctx);
-    char *first = g_strdup(trp_error_text(ctx));
+    g_autofree char *first = g_strdup(trp_error_text(ctx));
     g_assert_nonnull(strstr(first, "last with exit status 3: no good"));
     trp_error_clear(ctx);
     g_assert_cmpint(trp_job_wait(bad, NULL, NULL), ==, TRP_EFAILED);
     g_assert_cmpstr(trp_error_text(ctx), ==, first);
-    g_free(first);
     g_assert_cmpint(trp_finalize(ctx), ==, 0); /* cleared, and asked for again only */
 }
 

@@ -78,12 +78,11 @@ TEST("lines that are wanted are read")
     int n = 0;
     const struct trp_log_reader reader = {.take = take, .context = &n};
     trp_error err = {0};
-    char *file = NULL;
+    g_autofree char *file = NULL;
     g_close(g_file_open_tmp("troupe-events-XXXXXX", &file, NULL), NULL);
     g_assert_true(g_file_set_contents(file, lines, sizeof lines - 1, NULL));
     if (trp_log_events_read(file, &reader, 1, &err) < 0)
         g_error("%s", err.text);
     g_assert_cmpint(n, ==, 2);
     g_unlink(file);
-    g_free(file);
 }

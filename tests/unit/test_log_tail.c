@@ -55,10 +55,9 @@ TEST("banners of a large log are cut off")
     GString *log = g_string_new(NULL);
     for (int i = 0; i < 2000; i++)
         g_string_append_printf(log, "line %d\n", i);
-    char *wanted = g_strdup(log->str);
+    g_autofree char *wanted = g_strdup(log->str);
     g_string_append(log, ABORTED NOTICED);
     left(log->str, wanted);
-    g_free(wanted);
     g_string_free(log, TRUE);
 }
 

@@ -22,11 +22,10 @@ static char *text_of(const struct trp_metrics *m)
 
 static void has_line(const char *text, const char *line)
 {
-    char *whole = g_strdup_printf("\n%s\n", line);
+    g_autofree char *whole = g_strdup_printf("\n%s\n", line);
     if (!strstr(text, whole))
         g_test_message("wanted %s in\n%s", line, text);
     g_assert_nonnull(strstr(text, whole));
-    g_free(whole);
 }
 
 TEST("counts are told with their labels")
@@ -67,7 +66,7 @@ TEST("counts are told with their labels")
                                   .nprofiles = 1,
                                   .jobs = &job,
                                   .njobs = 1};
-    char *text = text_of(&m);
+    g_autofree char *text = text_of(&m);
     has_line(text, "troupe_run_start_time_seconds{run=\"r\"} 1.5");
     has_line(text, "troupe_run_stages{run=\"r\",state=\"running\"} 1");
     has_line(text, "troupe_run_stages{run=\"r\",state=\"succeeded\"} 1");
@@ -81,7 +80,6 @@ TEST("counts are told with their labels")
     has_line(text, "troupe_executors{run=\"r\",profile=\"p\",state=\"busy\"} 2");
     has_line(text, "troupe_slurm_jobs{run=\"r\",state=\"pending\"} 1");
     g_assert_null(strstr(text, "troupe_run_end_time_seconds"));
-    g_free(text);
 }
 
 TEST("names cannot end a label")
@@ -90,11 +88,10 @@ TEST("names cannot end a label")
         .name = "a\"b\\c\nd\xff", .state = "ready", .why = ""};
     const struct trp_metrics m = {
         .run = "r", .name = "", .ended = 1, .stages = &stage, .nstages = 1};
-    char *text = text_of(&m);
+    g_autofree char *text = text_of(&m);
     has_line(text, "troupe_stage_tasks{run=\"r\",stage=\"a\\\"b\\\\c\\nd\xef\xbf\xbd\","
                    "id=\"0\",profile=\"\",state=\"done\"} 0");
     g_assert_nonnull(strstr(text, "troupe_run_end_time_seconds{run=\"r\"} "));
-    g_free(text);
 }
 
 TEST("of many stages those that go on are told")
@@ -111,13 +108,12 @@ TEST("of many stages those that go on are told")
                                       .why = ""};
     const struct trp_metrics m = {
         .run = "r", .name = "", .stages = stages, .nstages = N};
-    char *text = text_of(&m);
+    g_autofree char *text = text_of(&m);
     has_line(text, "troupe_run_stages_left_out{run=\"r\"} 800");
     has_line(text, "troupe_run_tasks{run=\"r\",state=\"done\"} 1000");
     g_assert_nonnull(strstr(text, "stage=\"s\",id=\"999\""));
     g_assert_nonnull(strstr(text, "stage=\"s\",id=\"800\""));
     g_assert_null(strstr(text, "stage=\"s\",id=\"799\""));
-    g_free(text);
     g_free(stages);
 }
 
@@ -226,16 +222,15 @@ TEST("a file is whole and its folder may be named")
 {
     trp_error err;
     char *folder = g_dir_make_tmp(NULL, NULL), *read = NULL;
-    char *path = g_build_filename(folder, "troupe-r.prom", NULL);
+    g_autofree char *path = g_build_filename(folder, "troupe-r.prom", NULL);
     struct stat st;
     trp_metrics_file *f = trp_metrics_file_new(folder, "r", &err);
     g_assert_nonnull(f);
     for (int i = 0; i < 100; i++) {
         struct trp_buf b = {0};
-        char *text = g_strdup_printf("%d\n", i);
+        g_autofree char *text = g_strdup_printf("%d\n", i);
         trp_put_raw(&b, text, strlen(text));
         trp_metrics_file_give(f, &b);
-        g_free(text);
     }
     trp_metrics_file_close(f);
     g_assert_true(g_file_get_contents(path, &read, NULL, NULL));
@@ -249,7 +244,6 @@ TEST("a file is whole and its folder may be named")
     g_dir_close(left);
     unlink(path);
     rmdir(folder);
-    g_free(path);
     /* One that cannot be written is told. */
     char why[400], *nowhere = g_build_filename(folder, "m.prom", NULL);
     struct trp_buf b = {0};

@@ -52,11 +52,9 @@ TEST("the table is sorted, unambiguous, and takes its defaults")
         if (!family && *trp_options_text(o, t->key))
             set(o, t->key, trp_options_text(o, t->key), TRP_ORIGIN_SITE);
         for (const struct trp_option *u = t + 1; u->key; u++) {
-            char *a = g_strdelimit(g_strdup(t->key), ".", '_');
-            char *b = g_strdelimit(g_strdup(u->key), ".", '_');
+            g_autofree char *a = g_strdelimit(g_strdup(t->key), ".", '_');
+            g_autofree char *b = g_strdelimit(g_strdup(u->key), ".", '_');
             g_assert_cmpstr(a, !=, b);
-            g_free(a);
-            g_free(b);
         }
     }
     g_assert_cmpint(trp_options_check(o, NULL), ==, 0);
@@ -214,11 +212,10 @@ TEST("variables map back to keys")
     trp_options *o = fresh();
     trp_error err = {0};
     for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
-        char *variable = g_strconcat("TROUPE_OPT_", good[i][0], NULL);
+        g_autofree char *variable = g_strconcat("TROUPE_OPT_", good[i][0], NULL);
         g_assert_cmpint(environment(o, variable, &err), ==, 0);
         g_assert_cmpstr(trp_options_text(o, good[i][1]), ==, "7");
         g_assert_cmpint(trp_options_origin(o, good[i][1]), ==, TRP_ORIGIN_ENVIRONMENT);
-        g_free(variable);
     }
     g_assert_cmpint(environment(o, "TROUPE_OPT_task_resource_placement=pack", &err), ==,
                     0);
@@ -487,7 +484,7 @@ TEST("each has an effect, or is somebody else's")
     for (const struct trp_option *t = trp_option_table; t->key; t++) {
         struct trp_engine_config c, plain;
         struct trp_profile_defaults d, plain_d;
-        char *value = other_value(t);
+        g_autofree char *value = other_value(t);
         GString *key = g_string_new(t->key);
         g_string_replace(key, "*", "gpu", 0);
         trp_options *o = fresh();
@@ -512,7 +509,6 @@ TEST("each has an effect, or is somebody else's")
                     effect ? "is listed as of no effect here" : "has no effect");
         trp_options_free(o);
         g_string_free(key, TRUE);
-        g_free(value);
     }
 }
 

@@ -32,7 +32,7 @@ static void check_refused(const char *text, size_t size, const char *place,
     trp_pipeline *p = NULL;
     trp_error err = {0};
     int code = trp_pipeline_parse("f.yaml", text, size, &p, &err);
-    char *begin = g_strdup_printf("f.yaml:%s: ", place);
+    g_autofree char *begin = g_strdup_printf("f.yaml:%s: ", place);
     if (code != TRP_EINVAL || !g_str_has_prefix(err.text, begin) ||
         !strstr(err.text, words)) {
         g_test_message("of\n%.500s\nwanted %s... %s ...\ngot    %s", text, begin, words,
@@ -41,7 +41,6 @@ static void check_refused(const char *text, size_t size, const char *place,
     }
     g_assert_null(strchr(err.text, '\n'));
     trp_pipeline_free(p);
-    g_free(begin);
 }
 
 #define HEAD "troupe: 1\n"
@@ -575,17 +574,16 @@ static void check_load(const char *file, const char *words)
         trp_yaml_free(y);
     }
     trp_conf_arena_free(&arena);
-    char *begin = g_strdup_printf("%s:1:", file);
+    g_autofree char *begin = g_strdup_printf("%s:1:", file);
     if (code != TRP_EINVAL || !g_str_has_prefix(err.text, begin) ||
         !strstr(err.text, words))
         g_error("wanted %s… %s …, got %d %s", begin, words, code, err.text);
-    g_free(begin);
 }
 
 TEST("files that cannot be read are told")
 {
-    char *dir = g_dir_make_tmp("troupe-test-XXXXXX", NULL);
-    char *file = g_build_filename(dir, "my.etl.yaml", NULL);
+    g_autofree char *dir = g_dir_make_tmp("troupe-test-XXXXXX", NULL);
+    g_autofree char *file = g_build_filename(dir, "my.etl.yaml", NULL);
     check_load(dir, "directory");
     check_load(file, "No such file or directory");
     g_assert_true(g_file_set_contents(file, "", 0, NULL));
@@ -599,15 +597,13 @@ TEST("files that cannot be read are told")
     check_load(file, "larger than 16 MiB");
     unlink(file);
     rmdir(dir);
-    g_free(file);
-    g_free(dir);
 }
 
 TEST("a long file name leaves room for the error")
 {
     trp_pipeline *p;
     trp_error err;
-    char *file = g_strnfill(4000, 'd');
+    g_autofree char *file = g_strnfill(4000, 'd');
     const char *text = HEAD TAIL;
     g_assert_cmpint(trp_pipeline_parse("in/my.etl.yaml", text, strlen(text), &p, &err),
                     ==, 0);
@@ -615,7 +611,6 @@ TEST("a long file name leaves room for the error")
     trp_pipeline_free(p);
     g_assert_cmpint(trp_pipeline_parse(file, "nam: x", 6, &p, &err), ==, TRP_EINVAL);
     g_assert_nonnull(strstr(err.text, "ddd:1:1: unknown key \"nam\""));
-    g_free(file);
 }
 
 /* ---- profiles, options, params ---- */
@@ -720,16 +715,16 @@ TEST("impossible profiles are refused with their place, but read")
         {"a: {task: {gpu: 1}}",                                 ""                                  },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
-        char *text = g_strdup_printf(HEAD "profiles:\n  %s\n" TAIL, texts[i][0]);
-        char *begin = g_strdup_printf("f.yaml:3:3: profile a: %s", texts[i][1]);
-        char *site = g_strdup_printf("site: 1\nprofiles:\n  %s\n", texts[i][0]);
+        g_autofree char *text =
+            g_strdup_printf(HEAD "profiles:\n  %s\n" TAIL, texts[i][0]);
+        g_autofree char *begin =
+            g_strdup_printf("f.yaml:3:3: profile a: %s", texts[i][1]);
+        g_autofree char *site =
+            g_strdup_printf("site: 1\nprofiles:\n  %s\n", texts[i][0]);
         char *in_site = g_strdup_printf("s.yaml:3:3: profile a: %s", texts[i][1]);
         check_profiles_refused(text, NULL, begin);
         check_profiles_refused(HEAD "stages: [{name: s, run: x, profile: a}]\n", site,
                                in_site);
-        g_free(text);
-        g_free(begin);
-        g_free(site);
         g_free(in_site);
     }
 }

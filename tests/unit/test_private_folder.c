@@ -29,9 +29,8 @@ static bool is_in_job(void)
     g_assert_cmpint(trp_private_folder("", path, &err), ==, 0);
     g_assert_cmpint(lstat(path, &st), ==, 0);
     g_assert_cmpuint(st.st_mode, ==, S_IFDIR | 0700);
-    char *mark = g_build_filename(path, ".made-by-troupe", NULL);
+    g_autofree char *mark = g_build_filename(path, ".made-by-troupe", NULL);
     g_assert_cmpint(unlink(mark), ==, 0);
-    g_free(mark);
     g_assert_cmpint(rmdir(path), ==, 0);
     bool in = g_str_has_prefix(path, job) && path[strlen(job)] == '/';
     g_assert_true(in || g_str_has_prefix(path, "/tmp/troupe-"));
@@ -59,11 +58,10 @@ TEST("job's folder")
     g_assert_cmpint(g_chmod(job, 0755), ==, 0);
     g_assert_false(accepts(job));
     g_assert_cmpint(g_chmod(job, 0700), ==, 0);
-    char *link = g_strdup_printf("%s/link", job);
+    g_autofree char *link = g_strdup_printf("%s/link", job);
     g_assert_cmpint(symlink(job, link), ==, 0);
     g_assert_false(accepts(link));
     g_assert_cmpint(unlink(link), ==, 0);
-    g_free(link);
     if (geteuid() == 0) {
         g_assert_cmpint(chown(job, 59031, 59031), ==, 0);
         g_assert_false(accepts(job));
@@ -74,13 +72,12 @@ TEST("job's folder")
 /* Open MPI's sockets have to fit behind it. */
 TEST("a path that is too long")
 {
-    char *below = g_strdup_printf("%s/%032d", job, 0);
+    g_autofree char *below = g_strdup_printf("%s/%032d", job, 0);
     g_assert_cmpint(g_mkdir(below, 0700), ==, 0);
     g_setenv("TROUPE_SCRATCH", below, TRUE);
     g_assert_cmpstr(trp_job_folder(), ==, below);
     g_assert_false(is_in_job());
     g_assert_cmpint(rmdir(below), ==, 0);
-    g_free(below);
 }
 
 static bool is_folder(const char *path)
@@ -344,9 +341,8 @@ TEST("one in a folder that hosts may share")
 
 static bool is_there(const char *folder, const char *name)
 {
-    char *path = g_build_filename(folder, name, NULL);
+    g_autofree char *path = g_build_filename(folder, name, NULL);
     bool there = access(path, F_OK) == 0;
-    g_free(path);
     return there;
 }
 
@@ -380,9 +376,8 @@ TEST("removed after whoever removed it was killed")
             if (trp_private_folder("", made, &err) < 0 || rename(made, path) < 0)
                 _exit(1);
             for (unsigned i = 0; i < FILES; i++) {
-                char *file = g_strdup_printf("%s/%u", path, i);
+                g_autofree char *file = g_strdup_printf("%s/%u", path, i);
                 g_file_set_contents(file, "x", 1, NULL);
-                g_free(file);
             }
             _exit(0);
         }

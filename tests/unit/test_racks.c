@@ -72,7 +72,7 @@ static const struct {
 TEST("patterns that cannot be used are refused")
 {
     trp_error err;
-    char *longest = g_strnfill(TRP_RACKS_PATTERN_MAX + 1, 'a');
+    g_autofree char *longest = g_strnfill(TRP_RACKS_PATTERN_MAX + 1, 'a');
     for (size_t i = 0; i < G_N_ELEMENTS(bad_patterns); i++) {
         int code = trp_racks_check_pattern(bad_patterns[i].pattern, &err);
         g_test_message("%s: %s", bad_patterns[i].pattern,
@@ -84,7 +84,6 @@ TEST("patterns that cannot be used are refused")
     g_assert_cmpint(trp_racks_check_pattern("r([0-9]{1,2})n[[:digit:]]{3}", &err), ==,
                     0);
     g_assert_cmpint(trp_racks_check_pattern("[]a(](x)", &err), ==, 0);
-    g_free(longest);
 }
 
 TEST("a file's lines say which hosts a rack has")
@@ -136,13 +135,12 @@ TEST("each wrong line is told at its place")
         trp_error err = {0};
         int code = trp_racks_parse("racks", bad_files[i].text,
                                    strlen(bad_files[i].text), &r, &err);
-        char *begin = g_strdup_printf("racks:%s: ", bad_files[i].place);
+        g_autofree char *begin = g_strdup_printf("racks:%s: ", bad_files[i].place);
         g_test_message("wanted %s... %s ..., got %s", begin, bad_files[i].words,
                        err.text);
         g_assert_cmpint(code, ==, TRP_EINVAL);
         g_assert_true(g_str_has_prefix(err.text, begin));
         g_assert_nonnull(strstr(err.text, bad_files[i].words));
-        g_free(begin);
     }
 }
 
@@ -150,9 +148,9 @@ TEST("a file is looked for beside the site file")
 {
     trp_racks *r;
     trp_error err;
-    char *dir = g_dir_make_tmp("troupe-test-XXXXXX", NULL);
-    char *file = g_build_filename(dir, "site.yaml", NULL);
-    char *racks = g_build_filename(dir, "racks.txt", NULL);
+    g_autofree char *dir = g_dir_make_tmp("troupe-test-XXXXXX", NULL);
+    g_autofree char *file = g_build_filename(dir, "site.yaml", NULL);
+    g_autofree char *racks = g_build_filename(dir, "racks.txt", NULL);
     trp_site *s = site(file, "site: 1\nracks: {file: racks.txt}\n");
     g_assert_cmpstr(s->racks_text, ==, racks);
     g_assert_cmpint(trp_racks_open(s, &r, &err), ==, TRP_EINVAL);
@@ -175,7 +173,4 @@ TEST("a file is looked for beside the site file")
     trp_site_free(s);
     unlink(racks);
     rmdir(dir);
-    g_free(racks);
-    g_free(file);
-    g_free(dir);
 }

@@ -117,10 +117,9 @@ static void shares(const char *const *devices, const char *const *want,
             continue;
         g_assert_cmpstr(places[i].share[0].name, ==, "gpu");
         g_assert_cmpuint(places[i].share[0].naddresses, ==, 2);
-        char *got = g_strdup_printf("%s,%s", places[i].share[0].addresses[0],
-                                    places[i].share[0].addresses[1]);
+        g_autofree char *got = g_strdup_printf("%s,%s", places[i].share[0].addresses[0],
+                                               places[i].share[0].addresses[1]);
         g_assert_cmpstr(got, ==, want[i]);
-        g_free(got);
     }
     trp_ranks_free(places, RANKS);
 }

@@ -29,9 +29,8 @@ static void make_outputs(const char *dir)
 {
     static const char *const files[] = {"x.a", "y.a", "z.a", "0.b", "1.b"};
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-        char *path = g_strconcat("out/", files[i], NULL);
+        g_autofree char *path = g_strconcat("out/", files[i], NULL);
         files_put(dir, path, files[i]);
-        g_free(path);
     }
 }
 
@@ -71,9 +70,8 @@ static char *run_all(struct run *r, const char *yaml, bool resume,
 static void expect(struct run *r, const char *yaml, bool resume, const char *fail_stage,
                    uint32_t fail, const char *wanted)
 {
-    char *ran = run_all(r, yaml, resume, fail_stage, fail);
+    g_autofree char *ran = run_all(r, yaml, resume, fail_stage, fail);
     g_assert_cmpstr(ran, ==, wanted);
-    g_free(ran);
 }
 
 #define ALL "a:0,1,2, b:0,1, c:0,"
@@ -136,13 +134,11 @@ TEST("what changed runs again with all below it")
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct run r = done_run();
-        char *yaml = changed(three, cases[i].from, cases[i].to);
-        char *ran = run_all(&r, yaml, true, NULL, 0);
+        g_autofree char *yaml = changed(three, cases[i].from, cases[i].to);
+        g_autofree char *ran = run_all(&r, yaml, true, NULL, 0);
         if (strcmp(ran, cases[i].ran) != 0)
             g_error("%s → %s: wanted \"%s\", got \"%s\"", cases[i].from, cases[i].to,
                     cases[i].ran, ran);
-        g_free(ran);
-        g_free(yaml);
         files_free(r.dir);
     }
 }
@@ -150,18 +146,17 @@ TEST("what changed runs again with all below it")
 TEST("a command that is changed back runs again")
 {
     struct run r = done_run();
-    char *yaml = changed(three, "cmd b", "cmd B");
+    g_autofree char *yaml = changed(three, "cmd b", "cmd B");
     expect(&r, yaml, true, "b", 1, "b:0,1!,");
     expect(&r, three, true, NULL, 0, "b:0,1, c:0,");
-    g_free(yaml);
     files_free(r.dir);
 }
 
 TEST("outputs have to be there as they were")
 {
     struct run r = done_run();
-    char *y = g_build_filename(r.dir, "out", "y.a", NULL);
-    char *b = g_build_filename(r.dir, "out", "1.b", NULL);
+    g_autofree char *y = g_build_filename(r.dir, "out", "y.a", NULL);
+    g_autofree char *b = g_build_filename(r.dir, "out", "1.b", NULL);
     files_put(r.dir, "out/y.a", "other size");
     expect(&r, three, true, NULL, 0, "a:1, b:0,1, c:0,");
     unlink(y);
@@ -173,8 +168,6 @@ TEST("outputs have to be there as they were")
     expect(&r, three, true, NULL, 0, "b:0,1, c:0,");
     files_put(r.dir, "out/new.b", "one more is no change");
     expect(&r, three, true, NULL, 0, "");
-    g_free(y);
-    g_free(b);
     files_free(r.dir);
 }
 
@@ -182,20 +175,18 @@ TEST("outputs have to be there as they were")
 static void rewrite(const char *dir, const char *path, const char *text)
 {
     struct stat st;
-    char *full = g_build_filename(dir, path, NULL);
+    g_autofree char *full = g_build_filename(dir, path, NULL);
     g_assert_cmpint(stat(full, &st), ==, 0);
     files_put(dir, path, text);
     struct timespec times[2] = {st.st_atim, st.st_mtim};
     g_assert_cmpint(utimensat(AT_FDCWD, full, times, 0), ==, 0);
-    g_free(full);
 }
 
 static void touch(const char *dir, const char *path)
 {
     struct utimbuf old = {1000000, 1000000};
-    char *full = g_build_filename(dir, path, NULL);
+    g_autofree char *full = g_build_filename(dir, path, NULL);
     g_assert_cmpint(utime(full, &old), ==, 0);
-    g_free(full);
 }
 
 static void contents(void)
@@ -296,12 +287,11 @@ TEST("from and until choose stages")
 TEST("until forgets what is below")
 {
     struct run r = done_run();
-    char *yaml = changed(three, "cmd a", "cmd A");
+    g_autofree char *yaml = changed(three, "cmd a", "cmd A");
     r.until = "a";
     expect(&r, yaml, true, NULL, 0, "a:0,1,2,");
     r.until = NULL;
     expect(&r, yaml, true, NULL, 0, "b:0,1, c:0,");
-    g_free(yaml);
     files_free(r.dir);
 }
 
@@ -344,10 +334,9 @@ TEST("a task is known by its item, by number where it is used")
     struct run r = {.dir = files_new()};
     expect(&r, yaml, false, "d", 1, "a:0,1, n:0,1, t:0,1, d:0,1!,");
     char **parts = g_strsplit(yaml, "[x, y]", -1);
-    char *longer = g_strjoinv("[w, x, y]", parts);
+    g_autofree char *longer = g_strjoinv("[w, x, y]", parts);
     expect(&r, longer, true, NULL, 0, "a:0, n:0,1,2, t:0,1,2, d:1,2,");
     g_strfreev(parts);
-    g_free(longer);
     files_free(r.dir);
 }
 
@@ -465,13 +454,13 @@ TEST("new files are new tasks")
 TEST("a torn last line costs one task")
 {
     struct run r = done_run();
-    char *path = g_build_filename(r.dir, "troupe-runs/r/state/done.jsonl", NULL);
+    g_autofree char *path =
+        g_build_filename(r.dir, "troupe-runs/r/state/done.jsonl", NULL);
     struct stat st;
     g_assert_cmpint(stat(path, &st), ==, 0);
     g_assert_cmpint(truncate(path, st.st_size - 5), ==, 0);
     expect(&r, three, true, NULL, 0, "c:0,");
     expect(&r, three, true, NULL, 0, "");
-    g_free(path);
     files_free(r.dir);
 }
 
@@ -485,10 +474,9 @@ TEST("outputs may have any name")
     struct run r = {.dir = files_new()};
     GString *list = g_string_new("");
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        char *file = g_strconcat(names[i], ".o", NULL);
+        g_autofree char *file = g_strconcat(names[i], ".o", NULL);
         files_put(r.dir, file, "x");
         g_string_append_printf(list, "%s\n", names[i]);
-        g_free(file);
     }
     files_put(r.dir, "l", list->str);
     expect(&r, yaml, false, NULL, 0, "a:0,1,2,3,4,5,");

@@ -44,7 +44,7 @@ static void same(const struct trp_run_spec *a, const struct trp_run_spec *b)
 TEST("all fields come back as they were")
 {
     char *d = files_new();
-    char *big = g_strnfill(1 << 20, 'e');
+    g_autofree char *big = g_strnfill(1 << 20, 'e');
     char app0[] = "./a b", app1[] = "q'\"q\n\303\244", app2[] = "\377\001", app3[] = "";
     char force0[] = "split", key[] = "task.cpus", value[] = "2", where[] = "--set";
     char param[] = "date", odd[] = "\200\n\"";
@@ -98,7 +98,6 @@ TEST("all fields come back as they were")
         g_assert_cmpint(st.st_mode & 0777, ==, 0600);
         g_free(path);
     }
-    g_free(big);
     files_free(d);
 }
 

@@ -118,7 +118,7 @@ TEST("what is none is told with its place")
 {
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         struct result r = run(bad[i].text, strlen(bad[i].text), false);
-        char *place = g_strdup_printf("f:%s: ", bad[i].at);
+        g_autofree char *place = g_strdup_printf("f:%s: ", bad[i].at);
         if (r.code != TRP_EINVAL || !g_str_has_prefix(r.err.text, place) ||
             !strstr(r.err.text, bad[i].says))
             g_test_message("%s\nwanted %s…%s, got %s", bad[i].text, place, bad[i].says,
@@ -128,7 +128,6 @@ TEST("what is none is told with its place")
         g_assert_nonnull(strstr(r.err.text, bad[i].says));
         g_assert_cmpstr(r.out, ==, "");
         g_assert_cmpuint(r.t.points, ==, 0);
-        g_free(place);
         free(r.out);
     }
 }

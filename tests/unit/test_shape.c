@@ -53,12 +53,11 @@ static char *changed(const char *from, const char *to)
 static void refuse(const char *from, const char *to, int code, const char *word)
 {
     trp_error err = {0};
-    char *text = changed(from, to);
+    g_autofree char *text = changed(from, to);
     back.id = 17;
     g_assert_cmpint(trp_shape_parse(text, &back, &err), ==, code);
     g_assert_nonnull(strstr(err.text, word));
     g_assert_cmpint(back.id, ==, 17);
-    g_free(text);
 }
 
 TEST("a broken text is refused with the field's name")
@@ -80,9 +79,7 @@ TEST("a broken text is refused with the field's name")
 
 TEST("a value longer than its place is refused")
 {
-    char *longer = g_strnfill(512, '7');
-    char *field = g_strdup_printf("cpuset=%s;", longer);
+    g_autofree char *longer = g_strnfill(512, '7');
+    g_autofree char *field = g_strdup_printf("cpuset=%s;", longer);
     refuse("cpuset=0-3,8;", field, TRP_ELIMIT, "cpuset");
-    g_free(field);
-    g_free(longer);
 }

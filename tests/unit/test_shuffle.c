@@ -935,9 +935,8 @@ TEST("another folder in the place of its own is none")
     trp_shuffle_find_others(&read, &other, bad);
     g_assert_false(bad[0]);
     trp_block_file_name(&(struct trp_output_id){1, 0, 100}, name);
-    char *first = g_build_filename(moved, name, NULL);
+    g_autofree char *first = g_build_filename(moved, name, NULL);
     g_assert_cmpint(unlink(first), ==, 0);
-    g_free(first);
     trp_shuffle_find_others(&read, &other, bad);
     g_assert_true(bad[0]);
     g_assert_false(bad[1]); /* it is the one that is known */
@@ -984,7 +983,7 @@ TEST("an output from before is none")
 TEST("values are read as often as wished")
 {
     char *folder = shuffle_folder_make();
-    char *large = g_malloc0(300000);
+    g_autofree char *large = g_malloc0(300000);
     trp_values *v;
     trp_error err;
     const void *value;
@@ -1004,7 +1003,6 @@ TEST("values are read as often as wished")
     g_assert_cmpint(trp_values_next(v, &value, &n, &err), ==, 0);
     g_assert_cmpuint(trp_values_bytes(v), >, 5000 * 149);
     trp_values_free(v);
-    g_free(large);
     shuffle_folder_remove(folder);
     g_assert_cmpint(trp_values_open("/nowhere/at/all", &v, &err), ==, TRP_ESYSTEM);
 }

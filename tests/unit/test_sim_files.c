@@ -163,8 +163,8 @@ static void write_log(const char *file, const char *text)
 
 TEST("event logs")
 {
-    char *dir = g_dir_make_tmp("troupe-sim-XXXXXX", NULL);
-    char *file = g_build_filename(dir, "events.jsonl", NULL);
+    g_autofree char *dir = g_dir_make_tmp("troupe-sim-XXXXXX", NULL);
+    g_autofree char *file = g_build_filename(dir, "events.jsonl", NULL);
     trp_duration_log *l;
     trp_error err;
     write_log(file,
@@ -197,8 +197,6 @@ TEST("event logs")
     g_assert_nonnull(strstr(err.text, "events.jsonl:2: "));
     remove(file);
     remove(dir);
-    g_free(file);
-    g_free(dir);
 }
 
 TEST("drawing")

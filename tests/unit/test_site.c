@@ -143,7 +143,7 @@ TEST("routes that no request reaches are told")
     static const char tail[] = "resources: {lic: {slurm: \"license:l\"}}\n"
                                "limits: {deny: [lic]}\n";
     for (size_t i = 0; i < G_N_ELEMENTS(shadows); i++) {
-        char *text = g_strconcat(head, shadows[i].routes, tail, NULL);
+        g_autofree char *text = g_strconcat(head, shadows[i].routes, tail, NULL);
         trp_site *s = parse(text);
         uint32_t n = 0;
         while (n < 4 && shadows[i].line[n])
@@ -155,7 +155,6 @@ TEST("routes that no request reaches are told")
             g_assert_nonnull(strstr(s->warnings[k].text, "can never match"));
         }
         trp_site_free(s);
-        g_free(text);
     }
 }
 
@@ -242,14 +241,13 @@ TEST("each wrong file is told at its place")
         trp_site *s = NULL;
         trp_error err = {0};
         int code = trp_site_parse("s.yaml", bad[i].text, strlen(bad[i].text), &s, &err);
-        char *begin = g_strdup_printf("s.yaml:%s: ", bad[i].place);
+        g_autofree char *begin = g_strdup_printf("s.yaml:%s: ", bad[i].place);
         if (code != TRP_EINVAL || !g_str_has_prefix(err.text, begin) ||
             !strstr(err.text, bad[i].words)) {
             g_test_message("of\n%s\nwanted %s... %s ...\ngot    %s", bad[i].text, begin,
                            bad[i].words, err.text);
             g_test_fail();
         }
-        g_free(begin);
         trp_site_free(s);
     }
 }
@@ -258,8 +256,8 @@ TEST("the file is looked for in its places")
 {
     trp_site *s;
     trp_error err;
-    char *dir = g_dir_make_tmp("troupe-test-XXXXXX", NULL);
-    char *file = g_build_filename(dir, "site.yaml", NULL);
+    g_autofree char *dir = g_dir_make_tmp("troupe-test-XXXXXX", NULL);
+    g_autofree char *file = g_build_filename(dir, "site.yaml", NULL);
     g_assert_cmpint(trp_site_load(file, &s, &err), ==, TRP_EINVAL);
     g_assert_nonnull(strstr(err.text, "site.yaml:1:1: cannot be opened"));
     g_assert_cmpint(setenv("TROUPE_SITE", file, 1), ==, 0);
@@ -280,6 +278,4 @@ TEST("the file is looked for in its places")
     }
     unlink(file);
     rmdir(dir);
-    g_free(file);
-    g_free(dir);
 }

@@ -125,11 +125,11 @@ static void only(enum trp_slurm_severity severity, const char *about, const char
         const struct trp_slurm_finding *v = &found.v[i];
         if (v->severity == TRP_SLURM_FINE)
             continue;
-        char *got = g_strdup_printf("%s: %s; %s", v->where, v->text, v->todo);
+        g_autofree char *got =
+            g_strdup_printf("%s: %s; %s", v->where, v->text, v->todo);
         g_assert_cmpstr(got, ==, line);
         g_assert_cmpstr(v->about, ==, about);
         g_assert_cmpint(v->severity, ==, severity);
-        g_free(got);
     }
     g_assert_cmpuint(found.errors, ==, severity == TRP_SLURM_ERROR);
     g_assert_cmpuint(found.warnings, ==, severity == TRP_SLURM_WARNING);
@@ -423,9 +423,9 @@ TEST("MUNGE")
 /* Where another user can make the folder first, jobs of that node have none. */
 TEST("scratch in a folder of all")
 {
-    char *site = g_strconcat(good_site, "scratch: /var/tmp/troupe\n", NULL);
-    char *base = g_dir_make_tmp("troupe-check-XXXXXX", NULL);
-    char *below = g_build_filename(base, "a", "troupe", NULL);
+    g_autofree char *site = g_strconcat(good_site, "scratch: /var/tmp/troupe\n", NULL);
+    g_autofree char *base = g_dir_make_tmp("troupe-check-XXXXXX", NULL);
+    g_autofree char *below = g_build_filename(base, "a", "troupe", NULL);
     trp_error err;
     begin(site);
     g_assert_cmpint(trp_slurm_facts_scratch(&facts, "/var/tmp/troupe", &err), ==, 0);
@@ -445,9 +445,6 @@ TEST("scratch in a folder of all")
     g_assert_cmpuint(found.warnings, ==, 0);
     end();
     rmdir(base);
-    g_free(below);
-    g_free(base);
-    g_free(site);
 }
 
 TEST("the plugin")

@@ -9,17 +9,16 @@
 
 static void write_file(const char *folder, const char *name, const char *text)
 {
-    char *path = g_build_filename(folder, name, NULL);
+    g_autofree char *path = g_build_filename(folder, name, NULL);
     g_assert_true(g_file_set_contents(path, text, -1, NULL));
-    g_free(path);
 }
 
 TEST("plugstack.conf")
 {
     struct trp_slurm_facts f = {0};
     const struct trp_slurm_plugin *p = &f.plugin;
-    char *folder = g_dir_make_tmp("test_slurm_check.XXXXXX", NULL);
-    char *path = g_build_filename(folder, "plugstack.conf", NULL);
+    g_autofree char *folder = g_dir_make_tmp("test_slurm_check.XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "plugstack.conf", NULL);
     trp_slurm_facts_plugstack(&f, path);
     g_assert_cmpint(p->line.seen, ==, TRP_SLURM_MISSING);
     g_assert_cmpstr(p->line.path, ==, path);
@@ -38,7 +37,7 @@ TEST("plugstack.conf")
     g_assert_cmpint(p->line.seen, ==, TRP_SLURM_MISSING);
     write_file(folder, "plugstack.conf", "include *.part\n");
     trp_slurm_facts_plugstack(&f, path);
-    char *where = g_build_filename(folder, "b.part:2", NULL);
+    g_autofree char *where = g_build_filename(folder, "b.part:2", NULL);
     g_assert_cmpint(p->line.seen, ==, TRP_SLURM_THERE);
     g_assert_cmpstr(p->line.path, ==, where);
     g_assert_true(p->required);
@@ -47,14 +46,10 @@ TEST("plugstack.conf")
     g_assert_cmpstr(p->shapes.path, ==, "/s.shapes");
     static const char *const files[] = {"a.part", "b.part", "plugstack.conf"};
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-        char *file = g_build_filename(folder, files[i], NULL);
+        g_autofree char *file = g_build_filename(folder, files[i], NULL);
         g_unlink(file);
-        g_free(file);
     }
     g_rmdir(folder);
-    g_free(where);
-    g_free(path);
-    g_free(folder);
     trp_slurm_facts_free(&f);
 }
 

@@ -90,7 +90,7 @@ static void set_up(struct world *w)
 
 static void tear_down(struct world *w)
 {
-    char *told = g_strdup_printf("%s.told", w->program);
+    g_autofree char *told = g_strdup_printf("%s.told", w->program);
     uv_close((uv_handle_t *)&w->slurm.pump, NULL);
     uv_close((uv_handle_t *)&w->slurm.ghosts.timer, trp_slurm_own_closed);
     uv_run(&w->loop, UV_RUN_DEFAULT);
@@ -103,7 +103,6 @@ static void tear_down(struct world *w)
     unlink(told);
     unlink(w->program);
     g_assert_cmpint(rmdir(w->dir), ==, 0);
-    g_free(told);
     g_free(w->program);
 }
 
@@ -160,9 +159,8 @@ TEST("one is cancelled others are left")
     g_assert_nonnull(strstr(w.jobs.refused, "on n1, where it should fit: Unable"));
     settle(&w);
     /* n0 had the ghost, so it was looked at again; n1 had somebody else's step. */
-    char *calls = told(&w);
+    g_autofree char *calls = told(&w);
     g_assert_cmpstr(calls, ==, "steps job=7\nend-step job=7 step=3\nsteps job=7\n");
-    g_free(calls);
     tear_down(&w);
 }
 
@@ -173,8 +171,7 @@ TEST("a node without one is used again")
     over(&w, 0, 5);
     trp_slurm_ghosts_refused(&w.slurm, &w.r[0], "Unable to create step: busy");
     settle(&w);
-    char *calls = told(&w);
+    g_autofree char *calls = told(&w);
     g_assert_cmpstr(calls, ==, "steps job=7\n");
-    g_free(calls);
     tear_down(&w);
 }

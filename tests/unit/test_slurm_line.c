@@ -54,9 +54,8 @@ TEST("lines that are none are refused")
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         struct trp_slurm_line l;
         trp_error err;
-        char *text = g_strdup(bad[i]);
+        g_autofree char *text = g_strdup(bad[i]);
         g_assert_cmpint(trp_slurm_line_parse(text, &l, &err), ==, TRP_EPROTO);
-        g_free(text);
     }
     GString *many = g_string_new("1 a");
     for (int i = 0; i <= TRP_SLURM_FIELDS; i++)
@@ -98,10 +97,9 @@ TEST("generic resources and licences are read")
 static int add(struct trp_slurm_inventory *i, const char *text)
 {
     struct trp_slurm_line l;
-    char *copy = g_strdup(text);
+    g_autofree char *copy = g_strdup(text);
     g_assert_cmpint(trp_slurm_line_parse(copy, &l, NULL), ==, 0);
     int code = trp_slurm_inventory_add(i, &l, NULL);
-    g_free(copy);
     return code;
 }
 

@@ -86,14 +86,13 @@ static const struct trp_stage_spec *stage_s(const struct trp_job_spec *job)
 static void real_run(const struct key *k)
 {
     struct run r = {.dir = files_new()};
-    char *yaml = yaml_of(k);
+    g_autofree char *yaml = yaml_of(k);
     trp_error err = {0};
     if (run_open(&r, yaml, false, &err) < 0)
         g_error("%s: %s", k->yaml, err.text);
     if (!k->arrived(stage_s(trp_command_job_spec(r.job))))
         g_error("`%s` does not arrive in a real run", k->yaml);
     run_close(&r);
-    g_free(yaml);
     files_free(r.dir);
 }
 
@@ -139,7 +138,7 @@ static void play(const char *yaml, const char *record)
 static void virtual_run(const struct key *k)
 {
     char *dir = files_new(), *record = g_build_filename(dir, "trace", NULL);
-    char *yaml = yaml_of(k);
+    g_autofree char *yaml = yaml_of(k);
     struct trp_trace_record t;
     trp_trace_reader *reader;
     trp_error err;
@@ -153,7 +152,6 @@ static void virtual_run(const struct key *k)
         g_error("`%s` does not arrive in a virtual run", k->yaml);
     trp_trace_reader_close(reader);
     unlink(record);
-    g_free(yaml);
     g_free(record);
     files_free(dir);
 }

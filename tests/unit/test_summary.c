@@ -500,13 +500,11 @@ TEST("long names are cut between characters")
     trp_event_log *l = new_log();
     for (int i = 0; i < 80; i++)
         strcat(name, "\342\206\222");
-    char *cut = g_strdup_printf("\n%.*s~\n  ", 63 * 3, name);
-    char *whole = g_strdup_printf("\n%s\n  ", name + (size_t)16 * 3);
+    g_autofree char *cut = g_strdup_printf("\n%.*s~\n  ", 63 * 3, name);
+    g_autofree char *whole = g_strdup_printf("\n%s\n  ", name + (size_t)16 * 3);
     loop_stage(l, 0, name, 1, false);
     loop_stage(l, 1, name + (size_t)16 * 3, 1, false); /* 64: just fits */
     check_summary(l, 2 + 2 * 2 + 5, (const char *const[]){cut, whole, NULL});
-    g_free(cut);
-    g_free(whole);
 }
 
 TEST("merged durations are as if they were counted together")

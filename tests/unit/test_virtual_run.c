@@ -438,12 +438,12 @@ TEST("nobody waits for each other")
     };
     for (size_t i = 0; i < G_N_ELEMENTS(runs); i++) {
         struct play v;
-        char *cluster = g_strdup_printf(
+        g_autofree char *cluster = g_strdup_printf(
             "{cluster: 1, nodes: [{name: n, memory: 20g, %s}]%s}", runs[i].cluster,
             strstr(runs[i].stages, "job")
                 ? ", queue: {wait: {uniform: {min: 0, max: 30}}}"
                 : "");
-        char *durations = g_strdup_printf(
+        g_autofree char *durations = g_strdup_printf(
             "{durations: 1, default: 5s%s}",
             strstr(runs[i].stages, "bad") ? ", stages: {bad: {constant: 3s, fail: 0.5}}"
                                           : "");
@@ -461,8 +461,6 @@ TEST("nobody waits for each other")
             g_error("run %zu: %s", i, v.err.text);
         g_assert_cmpint(v.r.makespan, <, INT64_C(1000000000000));
         end(&v);
-        g_free(cluster);
-        g_free(durations);
         g_free(pipeline);
     }
 }

@@ -23,14 +23,13 @@ TEST("a file is read to its end")
     char *dir = files_new(), *path = g_build_filename(dir, "f", NULL);
     const size_t sizes[] = {0, 1, 65535, 65536, 65537, LARGE};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        char *bytes = g_strnfill(sizes[i], 'x');
+        g_autofree char *bytes = g_strnfill(sizes[i], 'x');
         size_t n;
         files_put_bytes(dir, "f", bytes, sizes[i]);
         char *got = read_some(path, LARGE, &n);
         g_assert_cmpmem(got, n, bytes, sizes[i]);
         g_assert_cmpint(got[n], ==, '\0');
         free(got);
-        g_free(bytes);
     }
     g_free(path);
     files_free(dir);
@@ -39,7 +38,7 @@ TEST("a file is read to its end")
 TEST("of more than is wanted there is one byte too many")
 {
     char *dir = files_new(), *path = g_build_filename(dir, "f", NULL);
-    char *bytes = g_strnfill(LARGE, 'x');
+    g_autofree char *bytes = g_strnfill(LARGE, 'x');
     const size_t limits[] = {0, 1, 65535, 65536, LARGE - 1, LARGE};
     files_put_bytes(dir, "f", bytes, LARGE);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
@@ -47,7 +46,6 @@ TEST("of more than is wanted there is one byte too many")
         free(read_some(path, limits[i], &n));
         g_assert_cmpuint(n, ==, wanted);
     }
-    g_free(bytes);
     g_free(path);
     files_free(dir);
 }
@@ -72,7 +70,7 @@ TEST("a pipe is read, a folder is not")
 TEST("what cannot be written stays as it was")
 {
     char *dir = files_new(), *path = g_build_filename(dir, "f", NULL);
-    char *fresh = g_build_filename(dir, "f.new", NULL);
+    g_autofree char *fresh = g_build_filename(dir, "f.new", NULL);
     size_t n;
     g_assert_cmpint(trp_held_write(path, "first", 5, true), ==, 0);
     g_assert_cmpint(trp_held_write(path, "second", 6, false), ==, 0);
@@ -83,7 +81,6 @@ TEST("what cannot be written stays as it was")
     char *text = read_some(path, 100, &n);
     g_assert_cmpstr(text, ==, "second");
     free(text);
-    g_free(fresh);
     g_free(path);
     files_free(dir);
 }

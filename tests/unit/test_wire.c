@@ -617,11 +617,11 @@ TEST("every truncation of every message is refused")
         kinds[k].put(&b);
         g_assert_cmpint(kinds[k].take(b.data, b.size), ==, 0);
         for (size_t n = 0; n < b.size; n++) {
-            uint8_t *cut = g_memdup2(b.data, n); /* of n bytes, for the sanitizer */
+            g_autofree uint8_t *cut =
+                g_memdup2(b.data, n); /* of n bytes, for the sanitizer */
             if (kinds[k].take(cut, n) != TRP_EPROTO)
                 g_error("%s cut to %zu of %zu bytes was taken", kinds[k].name, n,
                         b.size);
-            g_free(cut);
         }
         trp_put_u8(&b, 0);
         if (kinds[k].take(b.data, b.size) != TRP_EPROTO)
@@ -663,13 +663,12 @@ TEST("flipped bytes get a verdict")
         struct trp_buf b = {0};
         kinds[k].put(&b);
         for (int round = 0; round < 5000; round++) {
-            uint8_t *copy = g_memdup2(b.data, b.size);
+            g_autofree uint8_t *copy = g_memdup2(b.data, b.size);
             for (int flips = g_test_rand_int_range(1, 4); flips > 0; flips--)
                 copy[g_test_rand_int_range(0, (int)b.size)] =
                     (uint8_t)g_test_rand_int_range(0, 256);
             int rc = kinds[k].take(copy, b.size);
             g_assert_true(rc == 0 || rc == TRP_EPROTO);
-            g_free(copy);
         }
         trp_buf_free(&b);
     }

@@ -24,12 +24,11 @@ TEST("shuffle/sizes come back")
         for (size_t cut = 0; cut < b.size; cut++)
             g_assert_cmpint(trp_sizes_get(b.data, cut, &got, &n), ==, TRP_EPROTO);
     }
-    uint64_t *many = g_new0(uint64_t, 100000);
+    g_autofree uint64_t *many = g_new0(uint64_t, 100000);
     many[70000] = 5;
     trp_buf_clear(&b);
     trp_sizes_put(&b, many, 100000);
     g_assert_cmpuint(b.size, <, 16);
-    g_free(many);
     trp_buf_free(&b);
 }
 
