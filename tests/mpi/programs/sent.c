@@ -59,6 +59,7 @@ int main(int argc, char **argv)
     trp_dataset *d = trp_array(ctx, bytes, tasks, each, tasks);
     if (trp_collect(trp_transform(d, back, NULL, 0), &rows) < 0) {
         fprintf(stderr, "sent: %s\n", trp_error_text(ctx));
+        free(bytes);
         return trp_finalize(ctx);
     }
     const trp_batch *b = trp_rows_batch(rows);
