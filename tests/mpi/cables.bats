@@ -197,6 +197,7 @@ sent_through() {
     well "slept 60"
 }
 
+# bats test_tags=plain
 @test "what an executor reads slowly waits within bounds" {
     begin -- sent 40000 1000
     well "^40000000 bytes came back"
