@@ -3,15 +3,17 @@
 #define TESTS_WORLD_WORLD_INTERNAL_H
 
 #include <glib.h>
+#include <malloc.h>
 
 #include "world.h"
 
-/* Room for one more: lists double, so their room follows from how long they are. They are
- * GLib's memory, which property tests do not count. */
+/* Room for one more: lists double, and how long they may get is what malloc says, so that one
+ * that goes up and down is not copied each time. They are GLib's memory, which property tests
+ * do not count. */
 #define GROW(list, n)                                                                  \
     do {                                                                               \
-        if (((n) & ((n)-1)) == 0)                                                      \
-            (list) = g_realloc_n((list), (n) ? 2 * (gsize)(n) : 1, sizeof(*(list)));   \
+        if (malloc_usable_size(list) < ((gsize)(n) + 1) * sizeof(*(list)))             \
+            (list) = g_realloc_n((list), 2 * ((gsize)(n) + 1), sizeof(*(list)));       \
     } while (0)
 
 /* actions.c */
