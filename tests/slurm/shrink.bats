@@ -179,6 +179,7 @@ shrinking_is() {
         last=$(scontrol show hostnames | tail -n 1)
         srun -N1 -n1 -c1 --mem=100 -w $last --overlap bash -c "until [ -e stop ]; do sleep 0.1; done; echo ended >stopped" &
         '"$TROUPE run --set slurm.poll=500ms p.yaml; s=\$?; wait; exit \$s'"
+    wait_until started 3
     touch go
     wait_until test -s thin
     wait_until executors_went 2
