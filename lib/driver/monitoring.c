@@ -127,7 +127,10 @@ static void write_file(trp_driver *d, bool ended)
     if (!d->metrics->told &&
         trp_metrics_file_failed(d->metrics->file, why, sizeof why)) {
         d->metrics->told = true;
-        tell(d, why);
+        if (ended) /* the event log has its last line */
+            trp_progress_line(d->progress, trp_clock_ns(), why);
+        else
+            tell(d, why);
     }
 }
 

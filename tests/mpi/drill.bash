@@ -33,11 +33,11 @@ graph() {
 ours() {
     local all=(/proc/[0-9]*) file
     {
-        grep -lszxF "DRILL_TOKEN=$DRILL_TOKEN" "${all[@]/%//environ}"
-        grep -lsz '^troupe: ' "${all[@]/%//cmdline}" | while read -r file; do
+        grep -lszxF "DRILL_TOKEN=$DRILL_TOKEN" "${all[@]/%//environ}" || true
+        { grep -lsz '^troupe: ' "${all[@]/%//cmdline}" || true; } | while read -r file; do
             [[ "$(readlink "${file%/*}/cwd")/" != "$BATS_TEST_TMPDIR"/* ]] || echo "$file"
         done
-    } 2>/dev/null | cut -d/ -f3 | sort -un | grep -vxE "$BASHPID|$$"
+    } 2>/dev/null | cut -d/ -f3 | sort -un | { grep -vxE "$BASHPID|$$" || true; }
 }
 
 # (A bare return in a trap would be of what went before the trap.)

@@ -174,6 +174,7 @@ mpirun_that() {
     done
 }
 
+# bats test_tags=plain
 @test "a static run of a program that is linked with an MPI uses that MPI, or says that another has started it" {
     both
     words mpich
@@ -185,6 +186,7 @@ mpirun_that() {
         "$output" == *"unsupported PMI version PMIx"* ]]
 }
 
+# bats test_tags=plain
 @test "a program that is linked with MPICH, itself or by a library, has its executors over sockets, never over MPI" {
     both
     words mpich
