@@ -26,6 +26,7 @@ well_ended() {
     [ "$(<"$1.status")" = 0 ] || { cat "$1.out" && return 1; }
 }
 
+# bats test_tags=nightly
 @test "20 runs whose ports another user floods end well" {
     unshare -n true 2>/dev/null || unshare -rn true || skip "no network of one's own here"
     cat >p.yaml <<'Y'

@@ -591,14 +591,14 @@ Y
     done
 }
 
-# bats test_tags=both
+# bats test_tags=plain
 @test "100,000 tasks in a stage" {
     echo '{troupe: 1, stages: [{name: s, tasks: 100000, argv: ["true"]}]}' >p.yaml
     run -0 troupe run --run-name r --set events.tasks=auto p.yaml
     [[ "$output" == *100000* ]]
 }
 
-# bats test_tags=both
+# bats test_tags=plain
 @test "10,000 stages in a chain" {
     { echo 'troupe: 1'; echo 'stages:'
       for i in $(seq 10000); do
