@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # What `cmake --install` puts in place, wherever that is, and programs that are built
 # against it. tests/packages does the same with packages.
+# bats file_tags=plain
 bats_require_minimum_version 1.5.0
 load common
 

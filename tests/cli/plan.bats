@@ -406,6 +406,7 @@ one_stage() {
     [ ! -e troupe-runs ]
 }
 
+# bats test_tags=plain
 @test "a table of 1,000,000 rows costs its bytes and a few more a row" {
     awk 'BEGIN { print "s\tf"; for (i = 0; i < 1000000; i++) printf "s%06d\treads/%06d.fq.gz\n", i, i }' >m.tsv
     one_stage 'foreach: {table: m.tsv}, argv: [echo, "${col.s}"]'

@@ -92,6 +92,7 @@ EOF
     check 2 "stands alone" troupe sim --replay x --json
 }
 
+# bats test_tags=plain
 @test "1,000 nodes and 100,000 tasks stay within a tenth of a minute's and 2 GiB's worth" {
     "$TROUPE_SOURCE/bench/simulator" --files . 10
     (

@@ -1,10 +1,11 @@
 /*
  * When leaks are looked for at the end of a process, in a build with the address sanitizer,
- * which links this file into every program. In a rank of an MPI job they are not: Open MPI
+ * which links this file into every program. In a process of MPI they are not: Open MPI
  * leaves much behind, and has unloaded the modules that it came from by then, so that no
  * suppression can name them. libslurm 22.05 leaves a part of some answers about steps behind
  * that its own function for freeing them does not know.
  */
+#include <dlfcn.h>
 #include <stdlib.h>
 
 /* LeakSanitizer's own names for it (sanitizer/lsan_interface.h). */
@@ -14,7 +15,8 @@ const char *__lsan_default_suppressions(void);
 
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void)
 {
-    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
+    return dlsym(RTLD_DEFAULT, "MPI_Init") || getenv("OMPI_COMM_WORLD_SIZE") ||
+           getenv("PMIX_RANK") || getenv("PMI_RANK");
 }
 
 /* A count of what was passed over would be taken for a report. */

@@ -381,7 +381,7 @@ has_ended() {
     wait_until asked_in_vain
     cluster heal "$node"
     wait_until has_ended "$node" "$step"
-    additional_are RUNNING 1
+    wait_until additional_are RUNNING 1
     [ "$(first_additional)" = "$first" ]
     touch go
     run -0 finished

@@ -177,6 +177,9 @@ leftovers() {
     done
 }
 
+# nothing_left HOST…: waits until that is gone; Slurm tells the end of a job before its last
+# processes have tidied up.
 nothing_left() {
-    [ -z "$(leftovers "$@")" ] || { leftovers "$@" && return 1; }
+    wait_until none_left "$@" || { leftovers "$@" && return 1; }
 }
+none_left() { [ -z "$(leftovers "$@")" ]; }
