@@ -93,7 +93,7 @@ kib_at_most() { sed -n 's/.* \([0-9]*\) KiB at most/\1/p' out; }
     echo network_timeout_ns=2000000000 >cable/shape
     naps --set network.timeout=1h
     order 0 cut
-    wait_until grep -q 'nothing was heard of the driver for 2 s' troupe-runs/r/state/executors/0.log
+    wait_until grep -rq 'nothing was heard of the driver for 2 s' troupe-runs/r/state/executors
     touch go
     well "slept 8"
 }
@@ -105,7 +105,7 @@ kib_at_most() { sed -n 's/.* \([0-9]*\) KiB at most/\1/p' out; }
     wait_until said 'SparkListenerExecutorRemoved'
     touch go
     well "slept 8"
-    grep -q 'its connection to the driver closed' troupe-runs/r/state/executors/0.log
+    grep -rq 'its connection to the driver closed' troupe-runs/r/state/executors
 }
 
 @test "a connection that only the executor has any more: it is ended, its task runs elsewhere" {
@@ -118,6 +118,7 @@ kib_at_most() { sed -n 's/.* \([0-9]*\) KiB at most/\1/p' out; }
     removed | head -n 1 | grep "^its connection closed"
 }
 
+# (The first cable may be that of either executor.)
 # sent_through ORDER…: 20,000 tasks of 400 bytes there and back, with an order to the first
 # executor's cable that holds from its first byte on.
 sent_through() {
@@ -148,7 +149,7 @@ sent_through() {
     for n in 3000 200001; do
         rm -rf troupe-runs cable/0*
         sent_through garble executor $n
-        grep -q 'what came on the connection is not what the driver sent' troupe-runs/r/state/executors/0.log
+        grep -rq 'what came on the connection is not what the driver sent' troupe-runs/r/state/executors
         # Heard by its last words, or by its end.
         removed | head -n 1 | grep -e "what came on .* connection is not what .* sent" -e "its connection closed"
     done
