@@ -236,8 +236,7 @@ has_lines() {
     run -0 finished
     nothing_left node1 node2
     for node in node1 node2; do
-        [ -z "$(on "$node" ls -A /tmp/own)" ]
-        on "$node" rmdir /tmp/own
+        wait_until on "$node" rmdir /tmp/own # it is empty
     done
 }
 
