@@ -90,19 +90,6 @@ first_works() {
     done
 }
 
-@test "PMIx is found with and without its pkg-config file" {
-    pkg-config --max-version=4.99 ompi-c || return 0 # later ones need none
-    mkdir pc
-    find $(pkg-config --variable pc_path pkg-config | tr : ' ') -name '*.pc' \
-        -exec ln -sft pc {} + 2>/dev/null || true
-    for _ in 1 2; do
-        PKG_CONFIG_LIBDIR=$PWD/pc cmake -S "$TROUPE_SOURCE" -B b -G Ninja -DBUILD_TESTING=OFF >log
-        grep -qE 'libpmix\.so' b/build.ninja
-        rm -rf b pc/pmix*.pc
-    done
-    run -1 env PKG_CONFIG_LIBDIR="$PWD/pc" pkg-config --exists pmix
-}
-
 @test "folders may be given by their whole paths" {
     cmake -S "$TROUPE_SOURCE" -B b -G Ninja -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/x \
         -DCMAKE_INSTALL_LIBDIR=/x/lib64 -DCMAKE_INSTALL_LIBEXECDIR=/x/libexec \
