@@ -3,7 +3,8 @@
  * which links this file into every program. In a process of MPI they are not: Open MPI
  * leaves much behind, and has unloaded the modules that it came from by then, so that no
  * suppression can name them. libslurm 22.05 leaves a part of some answers about steps behind
- * that its own function for freeing them does not know.
+ * that its own function for freeing them does not know, and the resolver of libc what a thread
+ * that was given up had asked it.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -29,5 +30,5 @@ __attribute__((visibility("default"))) const char *__lsan_default_options(void)
 __attribute__((visibility("default"), weak)) const char *
 __lsan_default_suppressions(void)
 {
-    return "leak:slurm_get_job_steps\n";
+    return "leak:slurm_get_job_steps\nleak:res_context_send\n";
 }
