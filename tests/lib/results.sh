@@ -8,7 +8,24 @@ token=$$.$RANDOM$RANDOM
 release=$(debian_release)
 passed=0 failed=0 skipped=0
 problems=() again=()
-chosen='' short=''
+chosen='' short='' beside='' last_error=''
+
+# begin_results: before the first test or step. A script that ends before show_end has told too
+# little, whatever its status is. What runs beside it is the process group $beside.
+begin_results() {
+    mkdir -p "$results"
+    rm -f "$results/times" "$results/counts"
+    set -E
+    trap 'last_error="${BASH_SOURCE[0]}:$LINENO: $BASH_COMMAND"' ERR
+    trap 'ended_early $?' EXIT
+}
+
+ended_early() {
+    [ -z "$beside" ] || kill -- -"$beside" 2>/dev/null || true
+    printf 'FAILED: %s ended early, with %s%s\n' "$(basename "$0")" "$1" \
+        "${last_error:+; last error in $last_error}"
+    [ "$1" != 0 ] || exit 1
+}
 
 problem() {
     problems+=("$1")
@@ -244,7 +261,7 @@ nothing_left() {
 show_times() {
     [ -s "$results/times" ] || return 0
     say "the slowest (seconds, kind, name)"
-    sort -rn "$results/times" | head -n 10
+    sort -rn "$results/times" | sed -n 1,10p # head would end before sort has written all
     say "seconds by kind"
     awk -F'\t' '{ sum[$2] += $1; n[$2]++ } END { for (k in sum) printf "%6d  %-9s (%d)\n", sum[k], k, n[k] }' \
         "$results/times" | sort -rn
@@ -253,6 +270,8 @@ show_times() {
 # show_end: what failed, and the line that sums up. 1 if something failed.
 show_end() {
     local name
+    trap - ERR EXIT
+    [ -z "$beside" ] || kill -- -"$beside" 2>/dev/null || true
     for name in "${again[@]+"${again[@]}"}"; do
         printf 'AGAIN: %s failed at first; above is why\n' "$name"
     done
