@@ -56,6 +56,7 @@ static char self[4096];        /* this program */
 static char server_file[4096]; /* ompi-server's URI */
 /* What is tried: CONFORMANCE_OVER. */
 static bool over_sockets, by_tcp, with_tags;
+static int64_t gives_up_ns; /* when a case no longer waits for what does not come */
 
 static void pause_ms(int64_t ms)
 {
@@ -248,14 +249,15 @@ static int execute(const char *address, const char *id, const char *how)
     struct executor x = {0};
     trp_error err = {0};
     const struct trp_channel_handler handler = executor_handler(&x);
+    const bool silent = strcmp(how, "silent") == 0;
     const struct trp_call_config config = {
         .transport = over_sockets ? TRP_TRANSPORT_SOCKET : TRP_TRANSPORT_CONNECT,
         .mac = with_tags,
         .address = by_tcp ? tcp_address(address) : address,
         .secret = strcmp(how, "wrong") == 0 ? wrong_secret : secret,
         .executor = (uint32_t)atoi(id),
-        .network_timeout_ns = 20 * SECOND,
-        .heartbeat_ns = strcmp(how, "silent") == 0 ? 1000 * SECOND : SECOND,
+        .network_timeout_ns = silent ? 1000 * SECOND : 20 * SECOND,
+        .heartbeat_ns = silent ? 1000 * SECOND : SECOND,
         .build = strcmp(how, "other") == 0 ? "0.0.1 beef" : NULL,
     };
     int rc = trp_channel_call(&config, &x.channel, &err);
@@ -615,33 +617,35 @@ static void end_children(void)
     nchildren = 0;
 }
 
-/* Runs the loop until *what reaches `least`, sleeping as a driver does. */
-static bool run_until_u64(const uint64_t *what, uint64_t least, int64_t ms)
+/* One turn of the loop, sleeping as a driver does until something happens, or `end`. */
+static void turn(int *idle, int64_t end)
 {
-    int64_t end = trp_clock_ns() + ms * MS;
-    for (int idle = 0; *what < least && trp_clock_ns() < end;) {
-        idle = trp_channel_progress(channel, trp_clock_ns()) > 0 ? 0 : idle + 1;
-        if (idle > 50 && *what < least && trp_channel_sleep(channel))
-            wait_on(channel, end);
-    }
+    *idle = trp_channel_progress(channel, trp_clock_ns()) > 0 ? 0 : *idle + 1;
+    if (*idle > 50 && trp_channel_sleep(channel))
+        wait_on(channel, end);
+}
+
+/* Runs the loop until *what reaches `least`. Whatever does not come is told shortly before
+ * the case's own time is up; nothing else here is said of how long something takes. */
+static bool run_until_u64(const uint64_t *what, uint64_t least)
+{
+    for (int idle = 0; *what < least && trp_clock_ns() < gives_up_ns;)
+        turn(&idle, gives_up_ns);
     return *what >= least;
 }
 
-static bool run_until(const int *what, int least, int64_t ms)
+static bool run_until(const int *what, int least)
 {
-    int64_t end = trp_clock_ns() + ms * MS;
-    for (int idle = 0; *what < least && trp_clock_ns() < end;) {
-        idle = trp_channel_progress(channel, trp_clock_ns()) > 0 ? 0 : idle + 1;
-        if (idle > 50 && *what < least && trp_channel_sleep(channel))
-            wait_on(channel, end);
-    }
+    for (int idle = 0; *what < least && trp_clock_ns() < gives_up_ns;)
+        turn(&idle, gives_up_ns);
     return *what >= least;
 }
 
 static void run_for(int64_t ms)
 {
-    const int never = 0;
-    run_until(&never, 1, ms);
+    int64_t end = trp_clock_ns() + ms * MS;
+    for (int idle = 0; trp_clock_ns() < end;)
+        turn(&idle, end);
 }
 
 static void order(uint32_t peer, uint8_t what, uint32_t n)
@@ -652,22 +656,40 @@ static void order(uint32_t peer, uint8_t what, uint32_t n)
     CHECK(rc == 0, "send to %u: error %d", peer, rc);
 }
 
-static void bring_up(uint32_t n)
+static void bring_up_as(const char *how, uint32_t n)
 {
     if (nexecutors > 0)
         n = nexecutors;
     for (uint32_t i = 0; i < n; i++)
-        start_executor(i, "plain");
-    CHECK(run_until(&seen.ups, (int)n, 30000), "%d of %u executors came up; %s",
-          seen.ups, n, seen.text);
+        start_executor(i, how);
+    CHECK(run_until(&seen.ups, (int)n), "%d of %u executors came up; %s", seen.ups, n,
+          seen.text);
+}
+
+static void bring_up(uint32_t n)
+{
+    bring_up_as("plain", n);
+}
+
+/* A channel on which nobody speaks but when told to: no heartbeat wakes who was not woken. */
+static void bring_up_silent(uint32_t n)
+{
+    trp_error err;
+    struct trp_listen_config config = listen_config();
+    config.network_timeout_ns = config.heartbeat_ns = 1000 * SECOND;
+    if (nexecutors == 0) {
+        trp_channel_close(channel);
+        CHECK(trp_channel_listen(&config, &driver_handler, &channel, &err) == 0, "%s",
+              err.text);
+    }
+    bring_up_as("silent", n);
 }
 
 static void check_echo(uint32_t peer, const uint8_t *p, size_t n)
 {
     uint64_t before = seen.messages;
     CHECK(trp_channel_send(channel, peer, p, n) == 0, "send");
-    CHECK(run_until_u64(&seen.messages, before + 1, 20000),
-          "%zu bytes did not come back", n);
+    CHECK(run_until_u64(&seen.messages, before + 1), "%zu bytes did not come back", n);
     CHECK(seen.last.size == n, "sent %zu bytes, got %zu", n, seen.last.size);
     CHECK(n == 0 || memcmp(seen.last.data, p, n) == 0, "%zu bytes came back changed",
           n);
@@ -715,8 +737,7 @@ static void many_small_messages_in_order(void)
     enum { N = 200000 };
     bring_up(1);
     order(0, BURST, N);
-    CHECK(run_until_u64(&seen.messages, N, 20000), "%" PRIu64 " of %d", seen.messages,
-          N);
+    CHECK(run_until_u64(&seen.messages, N), "%" PRIu64 " of %d", seen.messages, N);
     CHECK(!seen.disorder, "out of order");
     check_alive(0);
 }
@@ -734,7 +755,7 @@ static void sizes_mixed_keep_their_order(void)
         CHECK(trp_channel_send(channel, i % 2, bytes, n) == 0, "send");
         total += n;
         if (i % 50 == 49)
-            CHECK(run_until_u64(&seen.messages, i + 1, 20000), "stuck at %u", i);
+            CHECK(run_until_u64(&seen.messages, i + 1), "stuck at %u", i);
         if (i % 50 == 49) {
             uint32_t got;
             memcpy(&got, seen.last.data + 1, 4);
@@ -782,46 +803,37 @@ static void both_sides_sleep_and_wake(void)
 
 static void no_wake_up_is_ever_lost(void)
 {
-    bring_up(2);
+    bring_up_silent(2);
     srand(11);
-    int64_t begin = trp_clock_ns(), worst = 0;
     for (int i = 0; i < 2000; i++) {
-        int64_t at = trp_clock_ns();
         check_alive((uint32_t)(i % 2));
-        worst = trp_clock_ns() - at > worst ? trp_clock_ns() - at : worst;
         if (i % 4 == 0)
             usleep((unsigned)(rand() % 400));
         else if (i % 4 == 1 && trp_channel_sleep(channel))
             usleep((unsigned)(rand() % 100));
     }
-    printf("2,000 pings in %.2f s, the slowest %.2f ms\n",
-           (double)(trp_clock_ns() - begin) / 1e9, (double)worst / 1e6);
-    CHECK(worst < 2 * SECOND, "one had to wait for something else to wake it");
 }
 
 static void a_sleeper_speaks_up_by_itself(void)
 {
-    bring_up(1);
+    bring_up_silent(1);
     for (int i = 0; i < 5; i++) {
         uint64_t before = seen.messages;
         order(0, LATER, 200);
-        int64_t begin = trp_clock_ns();
-        CHECK(run_until_u64(&seen.messages, before + 1, 5000), "it did not");
-        CHECK(trp_clock_ns() - begin < SECOND, "it took %.3f s",
-              (double)(trp_clock_ns() - begin) / 1e9);
+        CHECK(run_until_u64(&seen.messages, before + 1), "it did not");
     }
 }
 
 static void many_sleepers_wake_each(void)
 {
     uint32_t n = nexecutors > 0 ? nexecutors : 3;
-    bring_up(n);
+    bring_up_silent(n);
     for (int round = 0; round < 50; round++) {
         uint64_t before = seen.messages;
         for (uint32_t i = 0; i < n; i++)
             order(i, LATER, (uint32_t)(1 + (round + (int)i) % 7));
-        CHECK(run_until_u64(&seen.messages, before + n, 5000),
-              "round %d: %" PRIu64 " of %u", round, seen.messages - before, n);
+        CHECK(run_until_u64(&seen.messages, before + n), "round %d: %" PRIu64 " of %u",
+              round, seen.messages - before, n);
     }
 }
 
@@ -830,7 +842,7 @@ static void an_executor_leaves_orderly(void)
     bring_up(2);
     order(0, BURST, 1000);
     order(0, QUIT, 0);
-    CHECK(run_until(&seen.downs, 1, 10000), "it did not leave");
+    CHECK(run_until(&seen.downs, 1), "it did not leave");
     CHECK(seen.messages == 1000, "%" PRIu64 " messages of 1000 came before",
           seen.messages);
     CHECK(seen.last_words.said && seen.last_words.reason == TRP_LOSS_RELEASED,
@@ -862,7 +874,7 @@ static void killed_idle(void)
     run_for(200);
     kill(seen.pid_of[1], SIGKILL);
     int64_t begin = trp_clock_ns();
-    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
+    CHECK(run_until(&seen.downs, 1), "its death was not seen");
     printf("seen after %.1f ms\n", (double)(trp_clock_ns() - begin) / 1e6);
     CHECK(!seen.last_words.said && seen.last_words.reason == TRP_LOSS_EXITED,
           "last words of nobody");
@@ -881,10 +893,10 @@ static void killed_while_messages_are_under_way(void)
     for (int i = 0; i < 50; i++)
         trp_channel_send(channel, 2, bytes, sizeof bytes);
     uint64_t before = seen.of[1];
-    run_until_u64(&seen.of[1], before + 20, 5000);
+    run_until_u64(&seen.of[1], before + 20);
     kill(seen.pid_of[1], SIGKILL);
-    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
-    CHECK(run_until_u64(&seen.of[2], 50, 10000), "another one's messages stopped");
+    CHECK(run_until(&seen.downs, 1), "its death was not seen");
+    CHECK(run_until_u64(&seen.of[2], 50), "another one's messages stopped");
     check_alive(0);
     CHECK(seen.downs == 1 && seen.down_of[1] == 1, "%d downs", seen.downs);
 }
@@ -894,9 +906,9 @@ static void all_are_killed_and_others_come(void)
     bring_up(3);
     for (uint32_t i = 0; i < 3; i++)
         kill(seen.pid_of[i], SIGKILL);
-    CHECK(run_until(&seen.downs, 3, 10000), "%d downs", seen.downs);
+    CHECK(run_until(&seen.downs, 3), "%d downs", seen.downs);
     start_executor(3, "plain");
-    CHECK(run_until(&seen.ups, 4, 20000), "nobody came; %s", seen.text);
+    CHECK(run_until(&seen.ups, 4), "nobody came; %s", seen.text);
     check_alive(3);
 }
 
@@ -905,7 +917,7 @@ static void last_words_are_heard(void)
     bring_up(2);
     order(0, BURST, 500);
     order(0, WORDS, 0);
-    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
+    CHECK(run_until(&seen.downs, 1), "its death was not seen");
     const struct trp_last_words *w = &seen.last_words;
     CHECK(w->said && w->reason == TRP_LOSS_MEMORY && w->has_culprit &&
               w->culprit.n == 77 && w->signal == 9 && w->limit_mib == 512 &&
@@ -925,7 +937,7 @@ static void messages_to_the_dead_do_no_harm(void)
         run_for(i < 100 ? 1 : 10);
         check_alive(1);
     }
-    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
+    CHECK(run_until(&seen.downs, 1), "its death was not seen");
     CHECK(seen.last_words.said, "no last words");
     check_alive(1);
 }
@@ -934,10 +946,10 @@ static void silence_is_told(void)
 {
     bring_up(2);
     kill(seen.pid_of[1], SIGSTOP);
-    bool told = run_until(&seen.silent, 1, 15000);
+    bool told = run_until(&seen.silent, 1);
     kill(seen.pid_of[1], SIGCONT);
     CHECK(told, "it was not told that one is silent");
-    CHECK(run_until(&seen.heard, 1, 10000), "it was not told that it is heard again");
+    CHECK(run_until(&seen.heard, 1), "it was not told that it is heard again");
     check_alive(0);
     check_alive(1);
     CHECK(seen.silent == 1 && seen.heard == 1 && seen.downs == 0,
@@ -955,11 +967,11 @@ static void silence_is_death(void)
     bring_up(2);
     kill(seen.pid_of[1], SIGSTOP);
     int64_t begin = trp_clock_ns();
-    bool down = run_until(&seen.downs, 1, 10000);
+    bool down = run_until(&seen.downs, 1);
     kill(seen.pid_of[1], SIGKILL);
     CHECK(down, "a stopped executor was never given up");
-    CHECK(trp_clock_ns() - begin > 1900 * MS && trp_clock_ns() - begin < 4500 * MS,
-          "after %.1f s", (double)(trp_clock_ns() - begin) / 1e9);
+    CHECK(trp_clock_ns() - begin > 1900 * MS, "after %.1f s",
+          (double)(trp_clock_ns() - begin) / 1e9);
     CHECK(seen.down_of[1] == 1 && seen.last_words.reason == TRP_LOSS_HEARTBEAT,
           "wrong one");
     check_alive(0);
@@ -980,10 +992,10 @@ static void killed_while_connecting(void)
     bring_up(1);
     start(false, "half", trp_channel_address(channel), "1", NULL);
     int64_t begin = trp_clock_ns();
-    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen; %s", seen.text);
+    CHECK(run_until(&seen.downs, 1), "its death was not seen; %s", seen.text);
     check_alive(0);
     start_executor(2, "plain");
-    CHECK(run_until(&seen.ups, 2, 20000), "the next one cannot come; %s", seen.text);
+    CHECK(run_until(&seen.ups, 2), "the next one cannot come; %s", seen.text);
     printf("the next one was up %.2f s after\n",
            (double)(trp_clock_ns() - begin) / 1e9);
     check_alive(2);
@@ -999,9 +1011,9 @@ static bool one_comes(uint32_t *next)
     for (int lost = 0; seen.ups == before; lost++) {
         CHECK(lost < (over_sockets ? 1 : 3), "nobody comes any more; %s", seen.text);
         int ends = seen.downs + seen.ups + 1;
-        int64_t end = trp_clock_ns() + 30 * SECOND;
         start_executor((*next)++, "plain");
-        while (seen.downs + seen.ups < ends && !seen.failed && trp_clock_ns() < end)
+        while (seen.downs + seen.ups < ends && !seen.failed &&
+               trp_clock_ns() < gives_up_ns)
             run_for(10);
         if (seen.failed)
             return false;
@@ -1021,8 +1033,8 @@ static void killed_at_any_moment_of_connecting(void)
         start_executor(next++, how);
         for (int64_t end = trp_clock_ns() + SECOND; i % 2 && trp_clock_ns() < end;)
             check_alive(0); /* busy meanwhile, every other time */
-        CHECK(run_until(&seen.downs, downs + 1, 20000),
-              "%s: its death was not seen; %s", how, seen.text);
+        CHECK(run_until(&seen.downs, downs + 1), "%s: its death was not seen; %s", how,
+              seen.text);
         check_alive(0);
         may_fail = !over_sockets;
         if (!one_comes(&next))
@@ -1043,10 +1055,10 @@ static void many_come_at_once(void)
 static void a_wrong_secret(void)
 {
     start_executor(0, "wrong");
-    CHECK(run_until(&seen.refused, 1, 20000), "it was not refused");
+    CHECK(run_until(&seen.refused, 1), "it was not refused");
     CHECK(strstr(seen.text, "secret"), "the text is: %s", seen.text);
     start_executor(0, "plain");
-    CHECK(run_until(&seen.ups, 1, 20000), "the right one cannot come");
+    CHECK(run_until(&seen.ups, 1), "the right one cannot come");
     check_alive(0);
     CHECK(seen.fatal == 0 && seen.downs == 0, "more happened");
 }
@@ -1054,12 +1066,12 @@ static void a_wrong_secret(void)
 static void another_build(void)
 {
     start_executor(0, "other");
-    CHECK(run_until(&seen.refused, 1, 20000), "it was not refused");
+    CHECK(run_until(&seen.refused, 1), "it was not refused");
     CHECK(seen.fatal == 1, "not as fatal");
     CHECK(strstr(seen.text, "0.0.1 beef") && strstr(seen.text, trp_build_id()),
           "the text is: %s", seen.text);
     start_executor(1, "plain");
-    CHECK(run_until(&seen.ups, 1, 20000), "the right one cannot come");
+    CHECK(run_until(&seen.ups, 1), "the right one cannot come");
     check_alive(1);
 }
 
@@ -1067,17 +1079,17 @@ static void strangers_by_number(void)
 {
     bring_up(1);
     start_executor(EXECUTORS, "plain"); /* not expected */
-    CHECK(run_until(&seen.refused, 1, 20000), "an unknown one was not refused");
+    CHECK(run_until(&seen.refused, 1), "an unknown one was not refused");
     start_executor(0, "plain"); /* here already */
-    CHECK(run_until(&seen.refused, 2, 20000), "a second one was not refused");
+    CHECK(run_until(&seen.refused, 2), "a second one was not refused");
     check_alive(0);
     CHECK(seen.ups == 1 && seen.downs == 0, "%d ups", seen.ups);
 }
 
-static int wait_child(pid_t pid, int64_t ms)
+static int wait_child(pid_t pid)
 {
     int status = -1;
-    for (int64_t end = trp_clock_ns() + ms * MS; trp_clock_ns() < end;) {
+    while (trp_clock_ns() < gives_up_ns) {
         run_for(5);
         if (waitpid(pid, &status, WNOHANG) == pid) {
             for (int i = 0; i < nchildren; i++)
@@ -1092,7 +1104,7 @@ static void garbage_is_refused(void)
 {
     bring_up(1);
     pid_t pid = start(false, "stranger", trp_channel_address(channel), "babble", NULL);
-    int status = wait_child(pid, 30000);
+    int status = wait_child(pid);
     CHECK(status == 0, "the stranger ended with %d", status);
     CHECK(seen.refused == 20, "%d refusals were told", seen.refused);
     check_alive(0);
@@ -1105,7 +1117,7 @@ static void half_open_connections_do_not_keep_others_out(void)
     start(false, "stranger", trp_channel_address(channel), "hold", NULL);
     run_for(1000);
     start_executor(1, "plain");
-    CHECK(run_until(&seen.ups, 2, 20000), "the next one cannot come; %s", seen.text);
+    CHECK(run_until(&seen.ups, 2), "the next one cannot come; %s", seen.text);
     check_alive(0);
     check_alive(1);
     run_for(3500);
@@ -1116,7 +1128,7 @@ static void half_open_connections_do_not_keep_others_out(void)
 static void a_recorded_handshake_is_refused(void)
 {
     pid_t pid = start(false, "stranger", trp_channel_address(channel), "replay", NULL);
-    int status = wait_child(pid, 10000);
+    int status = wait_child(pid);
     CHECK(status == 0, "the stranger ended with %d", status);
     bring_up(1);
     check_alive(0);
@@ -1127,7 +1139,7 @@ static void words_behind_a_frame_that_was_cut_off(void)
     bring_up(2);
     check_alive(0);
     order(0, CUT, 0);
-    CHECK(run_until(&seen.downs, 1, 10000), "its death was not seen");
+    CHECK(run_until(&seen.downs, 1), "its death was not seen");
     CHECK(seen.last_words.said && seen.last_words.peak_mib == 600, "said %d",
           seen.last_words.said);
     check_alive(1);
@@ -1138,7 +1150,7 @@ static void garbled_bytes_are_refused(void)
     bring_up(2);
     check_alive(0);
     order(0, GARBLE, 0);
-    CHECK(run_until(&seen.downs, 1, 10000), "nothing was seen");
+    CHECK(run_until(&seen.downs, 1), "nothing was seen");
     CHECK(seen.down_of[0] == 1 && !seen.last_words.said, "another one, or last words");
     CHECK(strstr(seen.text, "is not what it sent"), "the text is: %s", seen.text);
     check_alive(1);
@@ -1156,7 +1168,7 @@ static void a_slow_reader_holds_up_nobody(void)
         check_alive(1);
     CHECK(seen.of[0] == 1, "it answered");
     kill(seen.pid_of[0], SIGCONT);
-    CHECK(run_until_u64(&seen.of[0], 51, 20000), "%" PRIu64 " of 51 came", seen.of[0]);
+    CHECK(run_until_u64(&seen.of[0], 51), "%" PRIu64 " of 51 came", seen.of[0]);
     check_alive(0);
 }
 
@@ -1170,7 +1182,7 @@ static void executors_of_this_host_use_its_socket(void)
               at.ss_family == AF_UNIX,
           "it came by family %d", at.ss_family);
     start_executor(EXECUTORS, "plain"); /* not expected */
-    CHECK(run_until(&seen.refused, seen.refused + 1, 20000), "it was not refused");
+    CHECK(run_until(&seen.refused, seen.refused + 1), "it was not refused");
     CHECK(strstr(seen.text, "is not expected (from this host)"), "the text is: %s",
           seen.text);
 }
@@ -1180,7 +1192,7 @@ static void another_users_process_is_told_nothing(void)
     if (geteuid() != 0) /* who could be another one */
         return;
     pid_t pid = start(false, "stranger", trp_channel_address(channel), "intrude", NULL);
-    int status = wait_child(pid, 10000);
+    int status = wait_child(pid);
     CHECK(status == 0, "it ended with %d", status);
     CHECK(seen.refused == 1 && strstr(seen.text, "another user's process"), "said: %s",
           seen.text);
@@ -1189,18 +1201,17 @@ static void another_users_process_is_told_nothing(void)
 
 static void another_ones_nonce(void)
 {
-    int64_t end = trp_clock_ns() + 20 * SECOND;
     bring_up(1);
     start_executor(1, "plain");
     while (!channel->by_id[1] || channel->by_id[1]->state != TRP_PEER_MEETING) {
-        CHECK(trp_clock_ns() < end, "it did not come");
+        CHECK(trp_clock_ns() < gives_up_ns, "it did not come");
         trp_channel_progress(channel, trp_clock_ns());
     }
     channel->by_id[1]->admission[0] ^= 1; /* it was told the other one */
-    CHECK(run_until(&seen.downs, 1, 20000), "it was let in");
+    CHECK(run_until(&seen.downs, 1), "it was let in");
     CHECK(strstr(seen.text, "another process"), "the text is: %s", seen.text);
     start_executor(2, "plain");
-    CHECK(run_until(&seen.ups, 2, 20000), "the next one cannot come; %s", seen.text);
+    CHECK(run_until(&seen.ups, 2), "the next one cannot come; %s", seen.text);
     check_alive(0);
     check_alive(2);
 }
@@ -1210,14 +1221,14 @@ static void an_accept_that_does_not_return(void)
     may_fail = true;
     bring_up(1);
     start(false, "stay", trp_channel_address(channel), "1", NULL);
-    CHECK(run_until(&seen.failed, 1, 60000), "nothing is told");
+    CHECK(run_until(&seen.failed, 1), "nothing is told");
     CHECK(strstr(seen.text,
                  "MPI lets no executor in: MPI_Comm_accept of executor 1 did "
                  "not return in 20 s"),
           "the text is: %s", seen.text);
     check_alive(0);
     start_executor(2, "plain");
-    CHECK(run_until(&seen.hellos, 3, 20000), "the next one does not come");
+    CHECK(run_until(&seen.hellos, 3), "the next one does not come");
     run_for(1000);
     CHECK(seen.failed == 1 && seen.ups == 1, "%d times, %d ups", seen.failed, seen.ups);
 }
@@ -1229,20 +1240,20 @@ static void a_meeting_without_descriptors(void)
     struct rlimit before, few;
     int taken[FEW], n = 0;
     start_executor(0, "plain");
-    CHECK(run_until(&seen.hellos, 1, 20000), "it did not come");
+    CHECK(run_until(&seen.hellos, 1), "it did not come");
     getrlimit(RLIMIT_NOFILE, &before);
     few = before;
     few.rlim_cur = FEW;
     setrlimit(RLIMIT_NOFILE, &few);
     while ((taken[n] = dup(0)) >= 0)
         n++;
-    CHECK(run_until(&seen.refused, 1, 20000), "it was not given up");
+    CHECK(run_until(&seen.refused, 1), "it was not given up");
     CHECK(strstr(seen.text, "Too many open files"), "said: %s", seen.text);
     while (n > 0)
         close(taken[--n]);
     setrlimit(RLIMIT_NOFILE, &before);
     start_executor(1, "plain");
-    CHECK(run_until(&seen.ups, 1, 20000), "nobody is let in any more: %s", seen.text);
+    CHECK(run_until(&seen.ups, 1), "nobody is let in any more: %s", seen.text);
     check_alive(1);
 }
 
@@ -1323,12 +1334,10 @@ static size_t find_case(const char *name)
 static int run_case(const char *name)
 {
     size_t i = find_case(name);
+    gives_up_ns = trp_clock_ns() + (CASE_SECONDS - 20) * SECOND;
     cases[i].run();
     CHECK(!seen.failed || may_fail, "nobody is let in any more: %s", seen.text);
-    int64_t begin = trp_clock_ns();
     bool clean = trp_channel_close(channel);
-    int64_t took = trp_clock_ns() - begin;
-    CHECK(took < 4 * SECOND, "close took %.1f s", (double)took / 1e9);
     CHECK(clean || !cases[i].clean, "all left orderly, but close says otherwise");
     CHECK(!clean || cases[i].clean || over_sockets,
           "somebody was lost, but close says otherwise");
