@@ -335,7 +335,7 @@ static void find_outputs(const trp_command_job *j, uint32_t stage, uint32_t task
             continue;
         char *pattern = trp_output_expand(s->outputs[i], &v, &none);
         if (pattern)
-            trp_outputs_match(ret, j->c.cwd, pattern, false, NULL);
+            trp_outputs_match(ret, j->c.cwd, pattern, true, NULL);
         free(pattern);
     }
 }

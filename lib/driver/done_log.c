@@ -6,7 +6,9 @@
  * table. A drop of a task is kept as an entry of the same array; when the array is
  * sorted, it cancels the oldest record of its id before it. So are the sums of a task's
  * files: they go to the last record of their id and task before them. A drop of a stage
- * cancels every record of an earlier line. Stages are a sorted table of names.
+ * cancels every record of an earlier line. Stages are a sorted table of names. A file that
+ * two records have, of a folder that several name or by patterns that overlap, is that of the
+ * later one: the earlier would say for ever that it has changed.
  *
  * Paths are any bytes and JSON is not: what is no printable ASCII, and '%', is written
  * as %XX. A line is one write; when a write was short (disk full), the next begins with
@@ -43,6 +45,7 @@ struct stage {
     uint64_t dropped;   /* records of earlier lines do not count */
     uint64_t last_done; /* line of its last record; 0: none */
     struct trp_outputs outputs;
+    uint64_t outputs_line;
     bool has_outputs;
     struct trp_print_parts parts;
     bool has_parts;
@@ -209,6 +212,7 @@ static int read_stage(trp_done_log *l, const json_t *j, const char *name, uint64
     trp_outputs_free(&s->outputs);
     const json_t *outputs = json_object_get(j, "outputs");
     s->has_outputs = outputs && outputs_get(outputs, &s->outputs);
+    s->outputs_line = line;
     if (!outputs) /* a drop */
         s->dropped = line;
     return 0;
@@ -299,6 +303,89 @@ static void hand_sums(trp_done_log *l, size_t from, size_t at)
     }
 }
 
+/* A file of a record. */
+struct claim {
+    uint64_t path, line; /* path: its hash */
+    struct trp_outputs *list;
+    uint32_t at, stage;
+    bool of_stage;
+};
+
+struct claims {
+    struct claim *v;
+    uint32_t n, capacity;
+};
+
+static int by_path_then_line(const void *a, const void *b)
+{
+    const struct claim *x = a, *y = b;
+    if (x->path != y->path)
+        return x->path < y->path ? -1 : 1;
+    return x->line > y->line ? -1 : x->line < y->line;
+}
+
+static int add_claims(struct claims *c, struct claim one)
+{
+    for (uint32_t i = 0; i < one.list->n; i++) {
+        const char *path = one.list->v[i].path;
+        if (!TRP_ARRAY_GROW(c->v, c->n, c->capacity))
+            return TRP_ENOMEM;
+        one.path = trp_print_of(path, strlen(path)).low;
+        one.at = i;
+        c->v[c->n++] = one;
+    }
+    return 0;
+}
+
+/* Leaves out the entries that have no path. */
+static void close_up(struct trp_outputs *o)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < o->n; i++)
+        if (o->v[i].path)
+            o->v[n++] = o->v[i];
+    o->n = n;
+}
+
+/* Gives each file to the last record that has it. What a stage has as a whole and what its
+ * tasks have are not two records. */
+static int settle_claims(trp_done_log *l)
+{
+    struct claims c = {0};
+    int r = 0;
+    for (uint32_t i = 0; i < l->nrecords && r == 0; i++) {
+        struct trp_done_record *d = &l->records[i];
+        r = add_claims(
+            &c,
+            (struct claim){.line = d->line, .list = &d->outputs, .stage = d->stage});
+    }
+    for (uint32_t i = 0; i < l->nstages && r == 0; i++) {
+        struct stage *s = l->stages[i];
+        r = add_claims(&c, (struct claim){.line = s->outputs_line,
+                                          .list = &s->outputs,
+                                          .stage = s->index,
+                                          .of_stage = true});
+    }
+    if (c.n)
+        qsort(c.v, c.n, sizeof *c.v, by_path_then_line);
+    for (uint32_t i = 0, last = 0; i < c.n && r == 0; i++) {
+        const struct claim *one = &c.v[i], *first = &c.v[last];
+        if (one->path != first->path)
+            first = &c.v[last = i];
+        if (one->line == first->line ||
+            (one->stage == first->stage && one->of_stage != first->of_stage))
+            continue;
+        free(one->list->v[one->at].path);
+        one->list->v[one->at].path = NULL;
+    }
+    for (uint32_t i = 0; i < l->nrecords; i++)
+        close_up(&l->records[i].outputs);
+    for (uint32_t i = 0; i < l->nstages; i++)
+        close_up(&l->stages[i]->outputs);
+    free(c.v);
+    return r;
+}
+
 /* Sorts the records and lets drops and sums act. */
 static int drop_superseded(trp_done_log *l)
 {
@@ -335,7 +422,7 @@ static int drop_superseded(trp_done_log *l)
         if (l->records[i].stage < IS_SUMS && !l->records[i].dropped)
             l->open[l->records[i].stage]++;
     free(dropped);
-    return 0;
+    return settle_claims(l);
 }
 
 static int read_all(trp_done_log *l, trp_error *err)

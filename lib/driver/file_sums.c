@@ -69,18 +69,17 @@ struct trp_print trp_file_sums_of(const struct trp_outputs *files)
     return print;
 }
 
-static bool sum_all(trp_file_sums *s, struct trp_outputs *files, bool follow)
+static bool sum_all(trp_file_sums *s, struct trp_outputs *files)
 {
     bool any = false;
     for (uint32_t i = 0; i < files->n && !atomic_load(&s->stop); i++)
-        any |= trp_output_sum(&files->v[i], s->base, follow, true, &s->stop);
+        any |= trp_output_sum(&files->v[i], s->base, true, &s->stop);
     return any && !atomic_load(&s->stop);
 }
 
 static void do_job(trp_file_sums *s, struct job *j)
 {
-    bool outputs = sum_all(s, &j->outputs, false),
-         inputs = sum_all(s, &j->inputs, true);
+    bool outputs = sum_all(s, &j->outputs), inputs = sum_all(s, &j->inputs);
     if (atomic_load(&s->stop) || !(outputs || inputs))
         return;
     if (j->stage)

@@ -1,8 +1,8 @@
 /*
  * Files: recorded and compared.
  *
- * A folder that matches is recorded as being there and no more: its time changes with
- * each file that others put into it.
+ * Of a folder that matches what is in it is recorded, of itself that it is there and no more:
+ * its time changes with each file that others put into it.
  *
  * Contents are hashed by XXH3, 128 bits: faster than any disk, and no proof against
  * somebody who wants two files to look the same. Memory maps were rejected: a file that is
@@ -31,73 +31,6 @@ struct trp_print trp_print_of(const void *data, size_t n)
     return (struct trp_print){h.high64, h.low64};
 }
 
-/* ---- what is there ---- */
-
-/* Size and time; -1: not there. */
-static int measure(const char *base, const char *path, bool follow,
-                   struct trp_output *ret)
-{
-    struct stat st;
-    char *full = trp_path_join(base, path);
-    int r = !full ? -1 : follow ? stat(full, &st) : lstat(full, &st);
-    free(full);
-    if (r < 0)
-        return -1;
-    bool folder = S_ISDIR(st.st_mode);
-    int64_t ns = (int64_t)st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-    ret->size = folder ? -1 : (int64_t)st.st_size;
-    ret->mtime_ns = folder ? 0 : ns;
-    return 0;
-}
-
-int trp_outputs_append(struct trp_outputs *o, const struct trp_output *take_one)
-{
-    if (!TRP_ARRAY_GROW(o->v, o->n, o->capacity)) {
-        free(take_one->path);
-        return TRP_ENOMEM;
-    }
-    o->v[o->n++] = *take_one;
-    return 0;
-}
-
-int trp_outputs_add(struct trp_outputs *o, const char *base, const char *path,
-                    bool follow)
-{
-    struct trp_output one = {0};
-    if (measure(base, path, follow, &one) < 0)
-        return 0;
-    one.path = strdup(path);
-    return one.path ? trp_outputs_append(o, &one) : TRP_ENOMEM;
-}
-
-int trp_outputs_match(struct trp_outputs *o, const char *base, const char *pattern,
-                      bool follow, trp_error *err)
-{
-    struct trp_output one = {0};
-    char **files;
-    size_t n;
-    int r = trp_glob(base, pattern, &files, &n, err);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < n && r == 0; i++) {
-        if (measure(base, files[i], follow, &one) < 0)
-            continue;
-        one.path = files[i];
-        files[i] = NULL; /* the list owns it now */
-        r = trp_outputs_append(o, &one);
-    }
-    trp_glob_free(files, n);
-    return r < 0 ? trp_error_set(err, r, "out of memory for a task's outputs") : 0;
-}
-
-void trp_outputs_free(struct trp_outputs *o)
-{
-    for (size_t i = 0; i < o->n; i++)
-        free(o->v[i].path);
-    free(o->v);
-    *o = (struct trp_outputs){0};
-}
-
 /* ---- contents ---- */
 
 static bool hash_file(int fd, const atomic_bool *stop, struct trp_print *ret)
@@ -122,20 +55,20 @@ static bool hash_file(int fd, const atomic_bool *stop, struct trp_print *ret)
     return n == 0;
 }
 
-static bool is_as(const struct trp_output *o, const char *base, bool follow)
+static bool is_as(const struct trp_output *o, const char *base)
 {
     struct trp_output now;
-    return measure(base, o->path, follow, &now) == 0 && now.size == o->size &&
+    return trp_output_measure(base, o->path, true, &now) && now.size == o->size &&
            now.mtime_ns == o->mtime_ns;
 }
 
-bool trp_output_sum(struct trp_output *o, const char *base, bool follow,
-                    bool as_recorded, const atomic_bool *stop)
+bool trp_output_sum(struct trp_output *o, const char *base, bool as_recorded,
+                    const atomic_bool *stop)
 {
     struct stat st;
     struct trp_print sum = {0, 0};
     o->sum = sum;
-    if (as_recorded && !is_as(o, base, follow))
+    if (as_recorded && !is_as(o, base))
         return false;
     char *full = trp_path_join(base, o->path);
     int fd = full ? open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
@@ -146,7 +79,7 @@ bool trp_output_sum(struct trp_output *o, const char *base, bool follow,
         fstat(fd, &st) == 0 && (!S_ISREG(st.st_mode) || hash_file(fd, stop, &sum));
     close(fd);
     /* Written meanwhile: it is not known which bytes were there at that time. */
-    if (!good || (as_recorded && !is_as(o, base, follow)))
+    if (!good || (as_recorded && !is_as(o, base)))
         return false;
     o->sum = sum;
     return true;
@@ -155,18 +88,18 @@ bool trp_output_sum(struct trp_output *o, const char *base, bool follow,
 static bool has_changed(const struct trp_output *was, const char *base, bool contents)
 {
     struct trp_output now = {.path = was->path};
-    if (measure(base, was->path, false, &now) < 0 || now.size != was->size)
+    if (!trp_output_measure(base, was->path, true, &now) || now.size != was->size)
         return true;
     if (!contents || !(was->sum.high || was->sum.low))
         return now.mtime_ns != was->mtime_ns;
-    return !trp_output_sum(&now, base, false, false, NULL) ||
-           now.sum.high != was->sum.high || now.sum.low != was->sum.low;
+    return !trp_output_sum(&now, base, false, NULL) || now.sum.high != was->sum.high ||
+           now.sum.low != was->sum.low;
 }
 
 bool trp_output_is_there(const char *path, const char *base)
 {
     struct trp_output now = {0};
-    return measure(base, path, false, &now) == 0;
+    return trp_output_measure(base, path, true, &now);
 }
 
 const char *trp_outputs_changed(const struct trp_outputs *o, const char *base,

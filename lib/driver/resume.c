@@ -437,7 +437,7 @@ static bool inputs_changed(const struct chooser *c, const struct trp_pipeline_st
         return false;
     trp_task_inputs(s, c->q->cwd, v, &files, NULL);
     for (uint32_t i = 0; contents && i < files.n; i++)
-        trp_output_sum(&files.v[i], c->q->cwd, true, false, NULL);
+        trp_output_sum(&files.v[i], c->q->cwd, false, NULL);
     is = contents ? trp_file_sums_of(&files) : trp_inputs_print(&files);
     was = contents ? r->inputs_sums : was;
     trp_outputs_free(&files);

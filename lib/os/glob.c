@@ -405,8 +405,12 @@ bool trp_glob_any(const char *base, const char *pattern)
 {
     char **files;
     size_t n;
+    struct stat st;
+    bool any = false;
     if (trp_glob(base, pattern, &files, &n, NULL) < 0)
         return false;
+    for (size_t i = 0; i < n && !any; i++)
+        any = stat_path(&(struct walk){.base = base}, files[i], true, &st) == 0;
     trp_glob_free(files, n);
-    return n > 0;
+    return any;
 }

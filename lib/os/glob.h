@@ -35,7 +35,8 @@ enum {
 int trp_glob(const char *base, const char *pattern, char ***ret, size_t *ret_n,
              trp_error *err);
 void trp_glob_free(char **v, size_t n);
-/* Whether anything matches. What cannot be read counts as nothing. */
+/* Whether anything matches, a link that leads nowhere aside. What cannot be read counts as
+ * nothing. */
 bool trp_glob_any(const char *base, const char *pattern);
 
 /* `text` as a pattern that matches nothing but itself (a backslash before each special

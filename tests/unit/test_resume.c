@@ -171,6 +171,54 @@ TEST("outputs have to be there as they were")
     files_free(r.dir);
 }
 
+TEST("of a folder what is in it counts, of a link what it leads to")
+{
+    static const char yaml[] =
+        "troupe: 1\nstages:\n"
+        "  - {name: a, foreach: {items: [x, y]}, run: cmd, inputs: [ref], "
+        "outputs: [\"out/${item}\"]}\n"
+        "  - {name: b, foreach: {files: \"in/*\"}, run: cmd, outputs: [\"b/*\"]}\n";
+    struct run r = {.dir = files_new()};
+    static const char *const files[] = {"ref/deep/f", "out/x/1", "out/y/1",
+                                        "in/s/f",     "far/f",   "b/1"};
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
+        files_put(r.dir, files[i], files[i]);
+    g_autofree char *link = g_build_filename(r.dir, "out", "y", "link", NULL);
+    g_autofree char *gone = g_build_filename(r.dir, "out", "x", "1", NULL);
+    g_autofree char *end = g_build_filename(r.dir, "far", "f", NULL);
+    g_assert_cmpint(symlink("../../far/f", link), ==, 0);
+    expect(&r, yaml, false, NULL, 0, "a:0,1, b:0,");
+    expect(&r, yaml, true, NULL, 0, "");
+    g_assert_cmpint(unlink(gone), ==, 0);
+    expect(&r, yaml, true, NULL, 0, "a:0,");
+    files_put(r.dir, "far/f", "longer than it was");
+    expect(&r, yaml, true, NULL, 0, "a:1,");
+    g_assert_cmpint(unlink(end), ==, 0); /* the link leads nowhere */
+    expect(&r, yaml, true, NULL, 0, "a:1,");
+    files_put(r.dir, "ref/deep/g", "");
+    expect(&r, yaml, true, NULL, 0, "a:0,1,");
+    files_put(r.dir, "in/s/f", "longer than it was");
+    expect(&r, yaml, true, NULL, 0, "b:0,");
+    expect(&r, yaml, true, NULL, 0, "");
+    files_free(r.dir);
+}
+
+/* Each has recorded what was in it when it ended. */
+TEST("a folder that several tasks name does not run them in turns for ever")
+{
+    static const char yaml[] = "troupe: 1\nstages:\n"
+                               "  - {name: a, foreach: {items: [d/x, d/y]}, run: cmd, "
+                               "outputs: [\"${dir}\"]}\n";
+    struct run r = {.dir = files_new()};
+    files_put(r.dir, "d/x", "x");
+    files_put(r.dir, "d/y", "y");
+    expect(&r, yaml, false, NULL, 0, "a:0,1,");
+    files_put(r.dir, "d/y", "which its task has gone on writing");
+    expect(&r, yaml, true, NULL, 0, "a:1,");
+    expect(&r, yaml, true, NULL, 0, "");
+    files_free(r.dir);
+}
+
 /* Writes other bytes, and gives the file the times that it had. */
 static void rewrite(const char *dir, const char *path, const char *text)
 {
@@ -243,20 +291,20 @@ TEST("contents that are written again meanwhile are not known")
     struct trp_outputs found = {0};
     char *dir = files_new();
     files_put(dir, "f", "1");
-    g_assert_cmpint(trp_outputs_add(&found, dir, "f", false), ==, 0);
+    g_assert_cmpint(trp_outputs_add(&found, dir, "f", true), ==, 0);
     o.size = found.v[0].size;
     o.mtime_ns = found.v[0].mtime_ns;
-    g_assert_true(trp_output_sum(&o, dir, false, true, NULL));
+    g_assert_true(trp_output_sum(&o, dir, true, NULL));
     g_assert_true(o.sum.high || o.sum.low);
     g_assert_null(trp_outputs_changed(&all, dir, true));
     touch(dir, "f");
     g_assert_null(trp_outputs_changed(&all, dir, true));
     g_assert_cmpstr(trp_outputs_changed(&all, dir, false), ==, "f");
-    g_assert_false(trp_output_sum(&o, dir, false, true, NULL));
+    g_assert_false(trp_output_sum(&o, dir, true, NULL));
     g_assert_false(o.sum.high || o.sum.low);
     g_assert_cmpstr(trp_outputs_changed(&all, dir, true), ==, "f");
     atomic_bool stop = true;
-    g_assert_false(trp_output_sum(&o, dir, false, false, &stop));
+    g_assert_false(trp_output_sum(&o, dir, false, &stop));
     trp_outputs_free(&found);
     files_free(dir);
 }
