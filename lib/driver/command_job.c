@@ -46,6 +46,8 @@ struct running {
     bool ended;
     bool late;      /* a task ended after it */
     bool unmatched; /* of a pattern of its inputs it was told that nothing matches */
+    struct trp_outputs before; /* what matched the stage's own outputs when it began */
+    bool unchanged; /* and all of one of them was so when that was looked at last */
     char *refused;  /* why its tasks could not be told */
     /* The last task that failed and does not run again, for its line. */
     uint32_t task, number, failures;
@@ -86,6 +88,33 @@ static void values_of_task(void *context, uint32_t task, struct trp_task_values 
 }
 
 /* ---- a stage starts ---- */
+
+/* Whether its tasks have to make it as a whole. */
+static bool is_checked(const struct trp_pipeline_stage *s, uint32_t output)
+{
+    return !s->optional[output] && !trp_output_of_task(s->outputs[output]);
+}
+
+/* The files of a pattern of the stage itself, as they are. */
+static void find_stage_output(const trp_command_job *j, const char *pattern,
+                              struct trp_outputs *ret)
+{
+    bool none;
+    char *p = trp_output_expand(pattern, &(struct trp_task_values){0}, &none);
+    if (p)
+        trp_outputs_match(ret, j->c.cwd, p, true, NULL);
+    free(p);
+}
+
+static void look_before(const trp_command_job *j, uint32_t stage)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct running *r = &j->running[stage];
+    for (uint32_t i = 0; i < s->noutputs; i++)
+        if (is_checked(s, i))
+            find_stage_output(j, s->outputs[i], &r->before);
+    trp_outputs_sort(&r->before);
+}
 
 static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *ret,
                        trp_error *err)
@@ -245,6 +274,7 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
             trp_buf_free(&r->body);
             return rc;
         }
+        look_before(j, stage);
     }
     *ret = (struct trp_stage_message){
         .work = TRP_WORK_COMMAND,
@@ -587,6 +617,7 @@ static void running_end(struct running *r)
     r->nto_make = 0;
     trp_buf_free(&r->body);
     trp_stage_places_free(&r->places);
+    trp_outputs_free(&r->before);
     r->ended = true;
 }
 
@@ -613,16 +644,39 @@ static void record_stage(const trp_command_job *j, uint32_t stage)
     trp_outputs_free(&outputs);
 }
 
-/* The first of the stage's own outputs that has to be there and is not. */
+/* Whether its tasks have made or changed a file of these. Where tasks were done in an
+ * earlier start it may be theirs. */
+static bool is_made(const struct running *r, const struct trp_outputs *now)
+{
+    for (uint32_t i = 0; i < now->n; i++) {
+        const struct trp_output *was = trp_outputs_find(&r->before, now->v[i].path);
+        if (!was || !trp_output_is_same(was, &now->v[i]))
+            return true;
+    }
+    return now->n && (now->large || r->done);
+}
+
+/* The first of the stage's own outputs that has to be made and was not. */
 static int stage_check(void *context, uint32_t stage, trp_error *err)
 {
     trp_command_job *j = context;
     const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct running *r = &j->running[stage];
+    r->unchanged = false;
     for (uint32_t i = 0; i < s->noutputs; i++) {
-        const char *pattern = s->outputs[i];
-        if (!s->optional[i] && !trp_output_of_task(pattern) &&
-            !trp_output_is_made(pattern, j->c.cwd, &(struct trp_task_values){0}))
-            return trp_error_set(err, TRP_EWAIT, "output %s was not made", pattern);
+        struct trp_outputs now = {0};
+        if (!is_checked(s, i))
+            continue;
+        find_stage_output(j, s->outputs[i], &now);
+        bool there = now.n > 0, made = is_made(r, &now);
+        trp_outputs_free(&now);
+        if (made)
+            continue;
+        r->unchanged = there;
+        return there ? trp_error_set(err, TRP_EWAIT, TRP_OUTPUT_UNCHANGED,
+                                     s->outputs[i], s->outputs[i])
+                     : trp_error_set(err, TRP_EWAIT, "output %s was not made",
+                                     s->outputs[i]);
     }
     return 0;
 }
@@ -642,7 +696,9 @@ static void stage_ended(void *context, uint32_t stage, const struct trp_action *
     else if (outcome == TRP_OUTCOME_SKIPPED && *verdict->stage_ended.text)
         trp_end_line_add(&j->end, TRP_END_STAGE_SKIPPED, "stage %s was skipped: %s",
                          stage_of(j, stage)->name, verdict->stage_ended.text);
-    if (outcome != TRP_OUTCOME_SKIPPED)
+    if (outcome == TRP_OUTCOME_FAILED && j->running[stage].unchanged)
+        trp_done_log_drop_stage(j->c.log, stage_of(j, stage)->name); /* not done */
+    else if (outcome != TRP_OUTCOME_SKIPPED)
         record_stage(j, stage);
     if (outcome == TRP_OUTCOME_SUCCEEDED || outcome == TRP_OUTCOME_SKIPPED)
         running_free(&j->running[stage]);
@@ -690,7 +746,7 @@ static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
     for (uint32_t k = 0; k < s->noutputs; k++) {
         bool own = trp_output_of_task(s->outputs[k]);
         r->has_own_outputs = r->has_own_outputs || own;
-        j->specs.stages[i].checked |= !own && !s->optional[k];
+        j->specs.stages[i].checked |= is_checked(s, k);
         if (own && !s->optional[k])
             r->to_make[r->nto_make++] = s->outputs[k];
     }

@@ -93,7 +93,7 @@ static bool settle_outputs(struct trp_running *r, char *text, size_t size)
         r->state = TRP_RUN_LOOKING;
         return false;
     }
-    snprintf(text, size, "output %s was not made", missing);
+    snprintf(text, size, "%s", missing);
     r->end.status = TRP_END_OUTPUT;
     r->end.extra = (const uint8_t *)text;
     r->end.extra_size = (uint32_t)strlen(text);
@@ -113,8 +113,7 @@ static void finish_attempt(struct trp_keeper *k, struct trp_running *r)
     const struct trp_running ended = *r;
     char *resources = r->resources;
     r->stage = NULL;
-    free(r->outputs);
-    r->outputs = NULL;
+    trp_outputs_forget(r);
     r->resources = NULL;
     r->state = TRP_RUN_FREE;
     k->live--;

@@ -20,6 +20,7 @@
 #include "executor/places.h"
 #include "executor/scratch.h"
 #include "executor/spawner.h"
+#include "os/output_list.h"
 
 /* A frame is a little-endian u32 (how many bytes follow), one byte of kind, payload. */
 enum trp_spawner_frame {
@@ -136,9 +137,10 @@ struct trp_running {
     bool asked;      /* by SIGTERM: it may end with 0 for that */
     bool polite;     /* its ranks were asked to end: until kill_at_ns */
     char *resources; /* of its place, its own; NULL: none */
-    char *outputs;  /* patterns that are to match a file, its own, a NUL behind each and
+    char *outputs; /* patterns that are to match a file, its own, a NUL behind each and
                        * one more; NULL: none */
-    uint32_t ranks; /* of a gang */
+    struct trp_outputs before; /* what matched these when it was started */
+    uint32_t ranks;            /* of a gang */
     uint32_t task, number;
     pid_t pid;       /* main process; also its group */
     pid_t helper;    /* CLEANING */
@@ -229,8 +231,11 @@ void trp_command_stage_release(struct trp_keeper *k, struct trp_command_stage *s
 bool trp_outputs_of_attempt(const struct trp_command *c,
                             const struct trp_task_values *v, char **ret, char *why,
                             size_t size);
-/* The first that is not there, as a message names it; "": all are. */
+/* Looks at what there is of them before the attempt. */
+void trp_outputs_before(struct trp_running *r);
+/* Why the first that was not made was not; "": all were. */
 void trp_outputs_missing(const struct trp_running *r, char *ret, size_t size);
+void trp_outputs_forget(struct trp_running *r);
 
 /* spawner_start.c: starts an attempt, or reports why not. */
 void trp_keeper_start(struct trp_keeper *k, const struct trp_launch *l,

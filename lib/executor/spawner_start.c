@@ -396,6 +396,7 @@ static bool start_entry(struct trp_keeper *k, struct trp_running *r,
         trp_keeper_refuse(k, l->attempt, "%s", err.text);
         return false;
     }
+    trp_outputs_before(r);
     if (stage->ntemplates && !trp_command_stage_fill(stage, &k->texts, &values)) {
         trp_keeper_refuse(k, l->attempt, "out of memory");
         return false;
@@ -431,8 +432,7 @@ static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
         .generation = generation,
     };
     if (!start_entry(k, r, l, call)) {
-        free(r->outputs);
-        r->outputs = NULL;
+        trp_outputs_forget(r);
         trp_logs_rest(k, stage);
         return false;
     }

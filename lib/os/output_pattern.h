@@ -13,6 +13,11 @@
 
 #include "core/base/template.h"
 
+/* Why an output that is there does not count; twice its name. */
+#define TRP_OUTPUT_UNCHANGED                                                           \
+    "output %s is as it was before; write {file: %s, optional: true} where a command " \
+    "may leave it so"
+
 /* Whether a pattern belongs to a task. */
 bool trp_output_of_task(const char *pattern);
 /* The pattern for one task, malloc'ed. NULL: out of memory, or, with *ret_none, the

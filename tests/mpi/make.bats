@@ -203,6 +203,27 @@ Y
     [ $status = 130 ]
 }
 
+@test "an output that is as it was before was not made: a file, a folder, a link to nothing, a stage's" {
+    cat >p.yaml <<'Y'
+troupe: 1
+options: {outputs.wait: 50ms, task.maxFailures: 1}
+stages:
+  - {name: file, foreach: {items: [a, b]}, outputs: ["${item}.o"], run: '[ $TROUPE_ITEM = a ] || echo new >b.o'}
+  - {name: folder, foreach: {items: [c, d]}, outputs: ["${item}"], run: '[ $TROUPE_ITEM = c ] || touch d/deep/x'}
+  - {name: link, tasks: 1, outputs: ["l${task}"], run: 'ln -sf nowhere l0'}
+  - {name: may, tasks: 1, outputs: [{file: "a.o", optional: true}], run: 'true'}
+  - {name: whole, tasks: 2, outputs: ["w/*"], run: 'true'}
+Y
+    mkdir -p c/deep d/deep w
+    touch -d '1 hour ago' a.o b.o c/deep/x d/deep/x w/x
+    run -1 troupe run --local=2 --keep-going --run-name r p.yaml
+    [[ "$output" == *"stage file: task 0 failed once, with output a.o is as it was before; write {file: a.o, optional: true} where a command may leave it so"* ]]
+    [[ "$output" == *"stage folder: task 0 failed once, with output c is as it was before"* ]]
+    [[ "$output" == *"stage link: task 0 failed once, with output l0 was not made"* ]]
+    [[ "$output" == *"stage whole: output w/* is as it was before"* ]]
+    [ "$(planned | tail -1)" = "whole: 2 of 2 run" ] # although its tasks have succeeded
+}
+
 @test "outputs of a gang may be late on the node that starts it" {
     cat >p.yaml <<'Y'
 troupe: 1
