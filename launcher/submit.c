@@ -193,11 +193,7 @@ static int submit(struct submit *s, const char *script, size_t size, trp_error *
     bool components = trp_submit_sbatch(&s->call, ":") != NULL;
     /* On the command line, too: SBATCH_* variables override what a script says. */
     size_t n = components ? 0 : s->call.sbatch_words.n;
-    int code =
-        trp_sbatch(s->call.sbatch_words.v, n, script, size, on_submitted, s, err);
-    if (!s->taken && s->reserved) /* refused, or --test-only */
-        trp_run_folder_unreserve(s->runs, s->reserved);
-    return code;
+    return trp_sbatch(s->call.sbatch_words.v, n, script, size, on_submitted, s, err);
 }
 
 static int make_job(struct submit *s, trp_error *err)
@@ -213,17 +209,15 @@ static int make_job(struct submit *s, trp_error *err)
                                          s->reserved ? s->reserved : s->call.run_name,
                                      .resume = s->resume,
                                      .output = s->output};
-    if (f)
-        trp_submit_script_print(&what, f);
-    if (!f || fclose(f) != 0) {
-        free(script);
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    }
-    int code = 0;
-    if (s->call.print)
+    int code = f ? trp_submit_script_print(&what, f, err) : 0;
+    if (!f || fclose(f) != 0)
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory");
+    if (code == 0 && s->call.print)
         fwrite(script, 1, size, stdout);
-    else
+    else if (code == 0)
         code = submit(s, script, size, err);
+    if (!s->taken && s->reserved) /* refused, or --test-only */
+        trp_run_folder_unreserve(s->runs, s->reserved);
     free(script);
     return code;
 }

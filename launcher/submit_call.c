@@ -156,11 +156,6 @@ static int take_sbatch(struct trp_submit_call *c, struct trp_args *a, trp_error 
     else
         code = take_letters(c, a, text, err);
     for (int i = first; i < a->at && code == 0; i++) {
-        if (strpbrk(a->argv[i], "\n\r"))
-            return trp_error_set(err, TRP_EINVAL,
-                                 "submit: %s: an option with a line break cannot be "
-                                 "written into a job script",
-                                 trp_show(a->argv[i]).text);
         code = trp_strings_add(&c->sbatch_words, a->argv[i]);
         if (code < 0)
             trp_error_set(err, code, "out of memory");

@@ -9,6 +9,10 @@
  *
  * A job that Slurm starts again (requeue) goes on with its run: a pipeline by --resume,
  * a program from its beginning under a name of its own.
+ *
+ * An #SBATCH line ends where its value has a line break, and what follows would be an
+ * option or a command of its own. So every name and value is looked at where the line is
+ * written; words of the command are in quotes, which may hold anything.
  */
 #include "submit_script.h"
 
@@ -16,11 +20,20 @@
 #include <string.h>
 
 #include "conf/site_request.h"
+#include "conf/wording.h"
 #include "events/run_folder.h"
 
 enum {
     WARN_SECONDS = 120,      /* the end is announced so long before */
     WARN_FROM_SECONDS = 300, /* of jobs that are at least so long */
+};
+
+struct script {
+    const struct trp_submit_script *s;
+    FILE *out;
+    bool wrong;                 /* a line cannot be written … */
+    char name[TRP_SBATCH_NAME]; /* … of this option … */
+    struct trp_shown value;     /* … for its value */
 };
 
 /* An argument in an #SBATCH line, where Slurm takes quotes and \ as a shell does. */
@@ -39,14 +52,22 @@ static void print_value(const char *value, FILE *out)
     fputc('"', out);
 }
 
-static void directive(FILE *out, const char *name, const char *value)
+static void directive(struct script *w, const char *name, const char *value)
 {
-    fprintf(out, "#SBATCH --%s", name);
-    if (value) {
-        fputc('=', out);
-        print_value(value, out);
+    bool sound = trp_is_in_line(name) && (!value || trp_is_in_line(value));
+    if (!sound && !w->wrong) {
+        snprintf(w->name, sizeof w->name, "%s", name);
+        w->value = trp_show(value ? value : "");
     }
-    fputc('\n', out);
+    w->wrong = w->wrong || !sound;
+    if (!sound)
+        return;
+    fprintf(w->out, "#SBATCH --%s", name);
+    if (value) {
+        fputc('=', w->out);
+        print_value(value, w->out);
+    }
+    fputc('\n', w->out);
 }
 
 static bool given(const struct trp_submit_script *s, const char *name)
@@ -55,11 +76,10 @@ static bool given(const struct trp_submit_script *s, const char *name)
 }
 
 /* Unless the user says it. */
-static void own(const struct trp_submit_script *s, FILE *out, const char *name,
-                const char *value)
+static void own(struct script *w, const char *name, const char *value)
 {
-    if (!given(s, name))
-        directive(out, name, value);
+    if (!given(w->s, name))
+        directive(w, name, value);
 }
 
 static bool asks_for_room(const struct trp_submit_script *s)
@@ -120,65 +140,69 @@ static long time_limit(const struct trp_submit_script *s)
 
 /* Slurm looks every half minute and announces up to a minute early: to a short job that
  * would be at its begin. Troupe knows the end of its job anyway. */
-static void print_signal(const struct trp_submit_script *s, FILE *out)
+static void print_signal(struct script *w)
 {
+    const struct trp_submit_script *s = w->s;
     long seconds = time_limit(s);
     char text[32];
     snprintf(text, sizeof text, "B:USR1@%d", WARN_SECONDS);
     if (seconds <= 0 || seconds >= WARN_FROM_SECONDS)
-        own(s, out, "signal", text);
+        own(w, "signal", text);
 }
 
-static void print_driver(const struct trp_submit_script *s, FILE *out)
+static void print_driver(struct script *w)
 {
+    const struct trp_submit_script *s = w->s;
     const struct trp_site_driver *d = &s->site->driver;
     char text[32];
     if (!asks_for_room(s)) {
-        directive(out, "ntasks", "1");
+        directive(w, "ntasks", "1");
         snprintf(text, sizeof text, "%u", d->cores);
-        directive(out, "cpus-per-task", text);
+        directive(w, "cpus-per-task", text);
         snprintf(text, sizeof text, "%lldM", (long long)d->memory_mib);
-        directive(out, "mem", text);
+        directive(w, "mem", text);
     }
     if (d->time_ns)
-        own(s, out, "time", trp_slurm_minutes(d->time_ns, text, sizeof text));
+        own(w, "time", trp_slurm_minutes(d->time_ns, text, sizeof text));
     if (given(s, "stage-profile")) /* it has a route of its own */
         return;
     if (d->account)
-        own(s, out, "account", d->account);
+        own(w, "account", d->account);
     if (d->partition)
-        own(s, out, "partition", d->partition);
+        own(w, "partition", d->partition);
 }
 
 /* The run, which the job's name need not tell: "troupe weather-20260101T120000-1". */
-static void print_comment(const struct trp_submit_script *s, FILE *out)
+static void print_comment(struct script *w)
 {
+    const struct trp_submit_script *s = w->s;
     const char *run = s->resume ? s->resume : s->run;
     char *text = NULL;
     if (asprintf(&text, "troupe %s", run ? run : s->job_name) < 0)
         return;
-    own(s, out, "comment", text);
+    own(w, "comment", text);
     free(text);
 }
 
-static void print_directives(const struct trp_submit_script *s, FILE *out)
+static void print_directives(struct script *w)
 {
-    own(s, out, "job-name", s->job_name);
-    print_comment(s, out);
-    print_driver(s, out);
-    print_signal(s, out);
+    const struct trp_submit_script *s = w->s;
+    own(w, "job-name", s->job_name);
+    print_comment(w);
+    print_driver(w);
+    print_signal(w);
     if (!given(s, "no-requeue"))
-        own(s, out, "requeue", NULL);
-    own(s, out, "no-kill", NULL);
-    own(s, out, "open-mode", "append");
+        own(w, "requeue", NULL);
+    own(w, "no-kill", NULL);
+    own(w, "open-mode", "append");
     if (s->output)
-        own(s, out, "output", s->output);
+        own(w, "output", s->output);
     for (uint32_t i = 0; i < s->call->nsbatch; i++) {
         const struct trp_sbatch_option *o = &s->call->sbatch[i];
         if (strcmp(o->name, ":") == 0)
-            fputs("#SBATCH hetjob\n", out);
+            fputs("#SBATCH hetjob\n", w->out);
         else
-            directive(out, o->name, o->value);
+            directive(w, o->name, o->value);
     }
 }
 
@@ -219,11 +243,20 @@ static void print_name(const struct trp_submit_script *s, FILE *out)
     fputc('\n', out);
 }
 
-void trp_submit_script_print(const struct trp_submit_script *s, FILE *out)
+int trp_submit_script_print(const struct trp_submit_script *s, FILE *out,
+                            trp_error *err)
 {
+    struct script w = {.s = s, .out = out};
     fputs("#!/bin/sh\n", out);
-    print_directives(s, out);
+    print_directives(&w);
     fputc('\n', out);
     print_name(s, out);
     print_exec(s, s->resume ? "resume" : "run-name", out);
+    if (w.wrong)
+        return trp_error_set(err, TRP_EINVAL,
+                             "submit: --%s=%s: a line break or another control "
+                             "character cannot be written into a job script; write it "
+                             "in one line",
+                             w.name, w.value.text);
+    return 0;
 }

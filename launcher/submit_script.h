@@ -19,6 +19,8 @@ struct trp_submit_script {
     const char *output;   /* of the job, absolute; NULL: Slurm's default */
 };
 
-void trp_submit_script_print(const struct trp_submit_script *s, FILE *out);
+/* TRP_EINVAL: a name, a path or a value cannot be written into a script. */
+int trp_submit_script_print(const struct trp_submit_script *s, FILE *out,
+                            trp_error *err);
 
 #endif

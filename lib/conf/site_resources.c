@@ -109,9 +109,10 @@ static TRP_YAML_READER(read_variable)
 {
     struct trp_site_resource *r = ((struct reading *)context)->it;
     r->env = trp_yaml_text(y, value, "env");
-    if (r->env && strchr(r->env, '='))
+    if (r->env && !trp_is_variable(r->env) && *r->env)
         trp_yaml_wrong(y, value->mark,
-                       "\"%s\" cannot be a variable's name; write one without '='",
+                       "\"%s\" is not a variable's name; write letters, digits and "
+                       "'_', no digit first",
                        trp_show(r->env).text);
 }
 

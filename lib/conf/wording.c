@@ -34,6 +34,14 @@ struct trp_shown trp_show(const char *text)
     return s;
 }
 
+bool trp_is_in_line(const char *text)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
+            return false;
+    return true;
+}
+
 static int lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : (unsigned char)c;
@@ -125,6 +133,11 @@ bool trp_is_name(const char *text)
 bool trp_is_resource_name(const char *text)
 {
     return all_of(text, LETTERS, LETTERS DIGITS ".-", TRP_RESOURCE_NAME_MAX - 1);
+}
+
+bool trp_is_variable(const char *text)
+{
+    return all_of(text, LETTERS, LETTERS DIGITS, INT32_MAX);
 }
 
 char *trp_name_stem(const char *name, char *buf, size_t size)

@@ -23,6 +23,10 @@ struct trp_shown {
  * printable as "?".) */
 struct trp_shown trp_show(const char *text);
 
+/* Whether it can stand in a line of a script, a header or a protocol: it has no line break
+ * and no other control character but tabs. */
+bool trp_is_in_line(const char *text);
+
 struct trp_nearest {
     const char *word;
     const char *best; /* NULL: nothing is near */
@@ -48,5 +52,7 @@ char *trp_name_stem(const char *name, char *buf, size_t size);
 bool trp_is_name(const char *text);
 /* [A-Za-z_][A-Za-z0-9._-]*, shorter than TRP_RESOURCE_NAME_MAX. */
 bool trp_is_resource_name(const char *text);
+/* [A-Za-z_][A-Za-z0-9_]* */
+bool trp_is_variable(const char *text);
 
 #endif

@@ -54,7 +54,8 @@ static bool put_local(FILE *out, const char *resource, const struct trp_site *si
         const struct trp_resource_addresses *r = &site->local[i];
         if (strcmp(r->name, resource) != 0)
             continue;
-        fprintf(out, "%s\tshared\t`local:` of %s\t", resource, site->file);
+        fprintf(out, "%s\tshared\t`local:` of %s\t", resource,
+                strpbrk(site->file, "\t\n") ? "the site file" : site->file);
         for (uint32_t k = 0; k < r->naddresses; k++)
             fprintf(out, "%s%s", k ? "," : "", r->addresses[k]);
         fputc('\n', out);

@@ -151,10 +151,29 @@ none() {
         troupe submit --resume x --run-name y
     check 2 "x is no run" troupe submit --resume x
     check 2 "--print takes no value" troupe submit --print=x p.yaml
-    check 2 "line break" troupe submit --comment $'a\nb' p.yaml
     check 2 "^troupe: q.yaml: cannot be read" troupe submit --print q.yaml
     check 2 "nowhere: No such file" troupe submit --print -D nowhere p.yaml
     check 0 "^usage: troupe submit" troupe submit --help
+}
+
+@test "what has a line break gets into no script and no shape" {
+    one_stage
+    check 2 '^troupe: submit: --comment=a\?b: a line break .*; write it in one line$' \
+        troupe submit --print --comment $'a\nb' p.yaml
+    check 2 "^troupe: submit: --a\?b=c: a line break" troupe submit --print $'--a\rb=c' p.yaml
+    check 2 '^troupe: submit: --output=.*a\?b/x/job-%j.out: a line' \
+        troupe submit --runs-dir $'a\nb' --run-name x p.yaml
+    [ ! -e $'a\nb/x' ]
+    printf 'troupe: 1\nname: |\n  nightly\n  #SBATCH --hold\nstages: [{name: a, run: "true"}]\n' >p.yaml
+    check 2 "^troupe: submit: --job-name=nightly\?#SBATCH --hold\?: a line break" \
+        troupe submit --print p.yaml
+    [ "${#lines[@]}" = 1 ]
+    site <<<'{site: 1, scratch: "/tmp/x\nlimit time 1", profiles: {a: {executor: {cores: 1}}}}'
+    check 2 "^troupe: site-shape: .scratch /tmp/x\?limit time 1. has a line break" \
+        troupe site-shape --all --site site.yaml --output shapes
+    [ ! -e shapes ]
+    site <<<'{site: 1, resources: {lic: {slurm: "license:matlab", env: "A B"}}}'
+    check 2 "^troupe: site.yaml:1:59: .A B. is not a variable's name" troupe site-shape --all --site site.yaml
 }
 
 @test "what the site does not allow is exit 3 before anything is submitted" {

@@ -20,6 +20,7 @@
 #include "cluster/slurm/jobs/additional.h"
 #include "conf/site_request.h"
 #include "executor/executor.h"
+#include "os/strings.h"
 
 #define MINUTE_NS INT64_C(60000000000)
 
@@ -190,13 +191,25 @@ static int put_guard(FILE *f, const struct trp_slurm *s, const struct trp_slurm_
                      trp_error *err)
 {
     struct trp_executor_shape shape = {.id = j->guard, .cores = 1, .slots = 1};
-    char script[4400];
+    char *script = NULL;
+    size_t size = 0;
     char *entry = trp_executor_entry(&s->command, s->driver_address, &shape, err);
     if (!entry)
         return err->code;
-    snprintf(script, sizeof script, "#!/bin/sh\nexec \"%s\" guard\n", s->rank_program);
+    FILE *text = open_memstream(&script, &size);
+    if (text) {
+        fputs("#!/bin/sh\nexec ", text);
+        trp_shell_word_print(s->rank_program, text);
+        fputs(" guard\n", text);
+    }
+    if (!text || fclose(text) != 0) {
+        free(script);
+        free(entry);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
     trp_slurm_line_put(f, "script", script);
     trp_slurm_line_put(f, "entry", entry);
+    free(script);
     free(entry);
     return 0;
 }
