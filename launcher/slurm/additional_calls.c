@@ -297,6 +297,18 @@ static int set_comment(const struct trp_slurm_line *line)
     return become_sure();
 }
 
+/* A job that slurmctld cannot be told of now is found before the next one is asked for,
+ * and at the end. */
+static void withdraw(uint32_t job)
+{
+    if (trp_slurm_call_end(job) == 0)
+        return;
+    let_go(job);
+    held.unsure = true;
+}
+
+/* A request that is granted at once or not at all (`immediate`) would stand in Slurm's
+ * accounts as a job that failed. */
 int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line)
 {
     job_desc_msg_t d;
@@ -305,18 +317,20 @@ int trp_slurm_call_allocate(FILE *to, const struct trp_slurm_line *line)
     if (code)
         return refused(code);
     describe(line, &d);
-    d.immediate = 1;
     trp_slurm_rpcs++;
     held.unsure = true;
     code = answered(slurm_allocate_resources(&d, &granted));
     if (code)
         return code;
-    uint32_t job = TRP_LIBSLURM_JOB_OF(granted), nodes = granted->node_cnt;
+    uint32_t job = TRP_LIBSLURM_JOB_OF(granted);
+    bool waits = granted->node_cnt == 0;
+    int why = (int)granted->error_code;
     slurm_free_resource_allocation_response_msg(granted);
     hold(job, false);
-    code = nodes ? trp_slurm_call_job(to, line->number, job) : ESLURM_NODES_BUSY;
+    code = waits ? why ? why : ESLURM_NODES_BUSY
+                 : trp_slurm_call_job(to, line->number, job);
     if (code)
-        trp_slurm_call_end(job);
+        withdraw(job);
     return code;
 }
 

@@ -112,6 +112,10 @@ whole_node() {
     touch go
     run -0 finished
     wait_until no_job_of alice
+    # What was asked for at once before that has not failed in Slurm's books.
+    run -0 on head squeue -h -t all -u alice -O 'State:20,Comment:200'
+    [ "$(grep -c "of job $job *$" <<<"$output")" -ge 2 ]
+    run ! grep "^FAILED.* of job $job *$" <<<"$output"
     nothing_left node1 node2 node3 node4 node5 node6
 }
 
