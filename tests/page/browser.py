@@ -317,6 +317,34 @@ def many_stages_are_put_together(browser):
         same(page.report['starts'][int(start)]['stages'][int(place)][name], json.loads(value), key)
 
 
+def a_resumed_run_has_the_figures_of_all_its_starts(browser):
+    page = Page(browser, 'resumed', logs.resumed)
+    starts = [s['total'] for s in page.report['starts']]
+    figures = dict(page.js('return [...document.querySelectorAll("#run [data-key]")].map(e => [e.dataset.key, e.dataset.value])'))
+    for key in ('attempts', 'failed', 'wall', 'cpu'):
+        assert abs(sum(s[key] for s in starts) - json.loads(figures['all.' + key])) < 1e-6, key
+    assert abs(sum(s['held']['cores'] for s in starts) - json.loads(figures['all.held.cores'])) < 1e-6
+    # Tasks that are run again are the same ones; what was given up in between is done by now.
+    same(['7', '0', '1'], [figures['all.' + key] for key in ('tasks', 'given_up', 'skipped')])
+    assert 'Start' in page.js('return document.querySelector("#waits thead").textContent'), 'waits without their start'
+    same(['2', '1', '2'], page.js('return [...document.querySelectorAll("#waits tbody tr")].map(r => r.children[1].textContent)'), 'starts of waits')
+
+
+def cores_are_counted_in_whole_numbers(browser):
+    page = Page(browser, 'small', logs.small)
+    axis = page.js('return [...document.querySelector("#resources svg").querySelectorAll("text[text-anchor=end]")].map(e => e.textContent)')
+    told = page.js('return document.querySelector("#resources .detail").textContent')
+    same([], [n for n in axis if not n.isdecimal()], 'cores at the axis')
+    assert '.' not in told.split('Point')[0].rstrip('. '), told
+
+
+def the_table_of_stages_fits_1280_pixels(browser):
+    for make in (logs.small, logs.resumed):
+        page = Page(browser, make.__name__, make)
+        wide, room = page.js('const e = document.querySelector("#stages .scroll"); return [e.scrollWidth, e.clientWidth]')
+        assert wide <= room, f'{make.__name__}: {wide} of {room}'
+
+
 def it_is_readable_when_printed_and_narrow(browser):
     page = Page(browser, 'small', logs.small)
     page.media(media='print')
@@ -335,6 +363,7 @@ def it_is_readable_when_printed_and_narrow(browser):
 TESTS = [it_opens_without_errors_and_asks_for_nothing, figures_are_those_of_report_json,
          every_control_is_reached_by_tab_in_order_and_has_a_name, everything_works_by_keyboard, text_and_marks_have_contrast,
          hostile_names_stay_text, a_hundred_thousand_tasks_open_at_once, many_stages_are_put_together,
+         a_resumed_run_has_the_figures_of_all_its_starts, cores_are_counted_in_whole_numbers, the_table_of_stages_fits_1280_pixels,
          it_is_readable_when_printed_and_narrow]
 
 

@@ -120,6 +120,32 @@ def small(path):
     log.end(15000, 1)
 
 
+def resumed(path):
+    """Two starts: two of four tasks of a stage fail in the first, all end well in the second, in
+    which an executor is lost."""
+    log = Log(path)
+    for at, status in ((0, 1), (60000, 0)):
+        log.begin('again', [('prep', 4, {}), ('train', 2, {'gpu': 2})], at)
+        log.stage(0, 'split', 4, at)
+        log.executor(0, 'n1', 4, at + 500, asked=at)
+        for i in range(4):
+            if at == 0 or i < 2:
+                log.task(0, i, 0, at + 600, at + 1600 + i * 10, 'exit status 3' if at == 0 and i < 2 else None)
+        if at == 0:
+            log.given_up(0, 0, 'one', 'exit status 3', at + 1700)
+        log.stage_over(0, 'split', at + 1800, 'a task failed' if at == 0 else None)
+        if at:
+            log.stage(1, 'train-a-model-with-a-name-of-some-length', 3, at + 1800, parents=[0], profile=1)
+            log.executor(1, 'n1', 2, at + 2000, profile=1, asked=at + 1800)
+            for i in range(3):
+                log.task(1, i, 1, at + 2100 + i // 2 * 900000, at + 900000 + i // 2 * 900000)
+            log.skipped(1, 2, 'two', 0, at + 1900)
+            log.executor_gone(1, at + 1900000, 'its node went down')
+            log.stage_over(1, 'train-a-model-with-a-name-of-some-length', at + 1900100)
+        log.say('SparkListenerApplicationEnd', Timestamp=T0 + at + (2000000 if at else 2000), ExitCode=status)
+    log.out.close()
+
+
 def hostile(path):
     log = Log(path)
     log.begin('app ' + HOSTILE, [('p ' + HOSTILE[:50], 2, {'gpu': 1})])

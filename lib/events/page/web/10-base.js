@@ -38,6 +38,8 @@ function time(ms) {
 // Core-, device- or node-time: hours, or seconds where hours would be nothing.
 const amount = (s, what) => s >= 3600 ? number.format(s / 3600) + ' ' + what + '-h'
   : number.format(s < 10 ? s : Math.round(s * 10) / 10) + ' ' + what + '-s';
+// The same where the head of a column says of what.
+const shortAmount = s => amount(s >= 1000 && s < 3600 ? Math.round(s) : s, '').replace(' -', ' ');
 function bytes(n) {
   for (const unit of ['B', 'KiB', 'MiB', 'GiB', 'TiB']) {
     if (n < 1024 || unit === 'TiB') return (unit === 'B' ? n : n < 10 ? n.toFixed(2) : n.toFixed(1)) + ' ' + unit;

@@ -7,18 +7,37 @@ function stateBadge(exit, word) {
   return el('span', {class: 'badge ' + (word === 'running' ? 'warn' : 'bad')}, word);
 }
 
+// The totals of all starts: what was held and used is added up; a stage that a later start
+// goes on with has the same tasks, and what it has lost is what its last start says.
+function wholeRun() {
+  const add = f => STARTS.reduce((n, s) => n + (f(s.total) || 0), 0);
+  const kinds = kind => Object.fromEntries(STARTS.flatMap(s => Object.keys(s.total[kind])).map(d => [d, add(t => t[kind][d])]));
+  const stages = new Map();
+  for (const s of STARTS) {
+    const now = new Map();
+    for (const g of s.stages) {
+      const of = now.get(g.name) || {tasks: 0, given_up: 0, skipped: 0};
+      for (const key of Object.keys(of)) of[key] += g[key];
+      now.set(g.name, of);
+    }
+    for (const [name, of] of now) stages.set(name, {...of, tasks: Math.max(of.tasks, stages.has(name) ? stages.get(name).tasks : 0)});
+  }
+  const sum = key => [...stages.values()].reduce((n, s) => n + s[key], 0);
+  return {tasks: sum('tasks'), given_up: sum('given_up'), skipped: sum('skipped'), attempts: add(t => t.attempts), failed: add(t => t.failed),
+    wall: add(t => t.wall), cpu: add(t => t.cpu), node_seconds: add(t => t.node_seconds), held: kinds('held'), used: kinds('used')};
+}
+
 function drawHead() {
   const here = section('run'), title = section('run-title');
-  const total = LAST.total, exit = LAST.exit;
+  const total = STARTS.length > 1 ? wholeRun() : LAST.total, exit = LAST.exit;
   const word = exit === null ? HEAD.state : '';
   title.append(LAST.name === null ? '?' : figure('name', LAST.name, LAST.name), ' ', stateBadge(exit, word));
-  const at = `total`;
-  const end = PAGE.axis[PAGE.axis.length - 1];
+  const at = STARTS.length > 1 ? 'all' : 'total';
   here.append(el('p', {class: 'soft'},
     HEAD.run ? ['run ', el('code', {}, HEAD.run), ' · '] : '',
-    'started ', figure('started', LAST.started, clock(end[2], true)),
+    'started ', figure('started', STARTS[0].started, clock(PAGE.axis[0][2], true)),
     exit === null ? ` · last heard of ${clock(PAGE.length)}` : ` · ended ${clock(PAGE.length)}`,
-    STARTS.length > 1 ? ` · start ${STARTS.length} of ${STARTS.length}` : '',
+    STARTS.length > 1 ? ` · ${STARTS.length} starts` : '',
     PAGE.live ? ' · it goes on: this page is what was known when it was made' : ''));
   const cards = el('dl', {class: 'cards'});
   const card = (name, value, small) => cards.append(el('div', {}, el('dt', {}, name), el('dd', {}, value, small ? el('small', {}, small) : '')));
@@ -52,7 +71,7 @@ function drawHead() {
 }
 
 function drawStarts(here) {
-  here.append(el('p', {class: 'note'}, 'The figures above are those of the last start. The time axes show all of them; what lay between is cut short.'),
+  here.append(el('p', {class: 'note'}, 'The figures above are those of all starts together. The time axes show all of them; what lay between is cut short.'),
     table({caption: 'Starts of this run', rows: STARTS.map((s, i) => ({s, i})), columns: [
       {name: 'Start', text: true, cell: r => String(r.i + 1)},
       {name: 'Began', text: true, cell: r => clock(PAGE.axis[r.i][2], true)},

@@ -9,7 +9,7 @@ function drawSeries() {
     return list;
   };
   const QUANTITIES = ['Cores', 'Memory', ...PAGE.devices];
-  const say = (q, n) => q === 1 ? mib(n) : number.format(n);
+  const say = (q, n) => q === 0 ? count(n) : q === 1 ? mib(n) : number.format(n);
   const any = q => ['asked', 'held', 'used'].some(m => S[m].some(l => l.v[q]));
   let by = 'stages', profile = '';
   const charts = [];
@@ -50,7 +50,9 @@ function drawSeries() {
       }
       const held = sum(S.held, q), asked = sum(S.asked, q).map((n, i) => n + held[i]);
       const used = [...merged.values()].reduce((t, l) => t.map((n, i) => n + l.v[i]), new Array(S.bins).fill(0));
-      return {lines: [...merged.values()], held, asked, used, most: Math.max(...held, ...asked, ...used, 1e-9)};
+      const most = Math.max(...held, ...asked, ...used, 1e-9);
+      // The axis of cores has whole numbers, at its middle too.
+      return {lines: [...merged.values()], held, asked, used, most: q === 0 ? 2 * Math.ceil(most / 2) : most};
     }
     const step = PAGE.length / S.bins;
     const X = at => left + (at - VIEW.from) / (VIEW.to - VIEW.from) * (width - left - 8);

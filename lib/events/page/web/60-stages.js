@@ -34,6 +34,10 @@ function together(name, members) {
 // The first five as the page has its states; the others in colours of the same contrast.
 const waitColors = () => ['--warn', '--accent', '--bad', '--soft', '--good'].map(css).concat([5, 3, 4, 7, 11, 6, 8, 9].map(i => COLORS[theme()][i]));
 
+// Which start of a run that had several a stage is of.
+const startsOf = s => [...new Set((s.members || [s]).map(m => m.start + 1))].join(', ');
+const startColumn = () => STARTS.length > 1 ? [{name: 'Start', sort: s => s.start, cell: startsOf}] : [];
+
 function drawWaits() {
   const here = section('waits');
   const total = s => s.waits.reduce((a, b) => a + b, 0);
@@ -67,6 +71,7 @@ function drawWaits() {
       legendBox.replaceChildren(legend('Colours of waits', WAITS.map((w, i) => [w, waitColors()[i], i]).filter(w => rows.some(s => s.waits[w[2]] > 0))));
       tableBox.replaceChildren(table({caption: 'Waits of tasks, all together (the longest first)', rows, most: 25, columns: [
         {name: 'Stage', text: true, wrap: true, sort: s => s.name, cell: s => s.name},
+        ...startColumn(),
         {name: 'Waited', text: true, cell: bars},
         {name: 'In all', sort: total, cell: s => time(total(s))},
         {name: 'A task', sort: s => total(s) / (s.report ? s.report.tasks || 1 : 1), cell: s => time(total(s) / (s.report ? s.report.tasks || 1 : 1))},
@@ -90,11 +95,12 @@ function drawWaits() {
 }
 
 // Least, quartiles and most on a common scale of powers.
-function boxPlot(q, scale) {
+function boxPlot(q, scale, say) {
   if (!q.length) return '–';
-  const [low, high] = scale, W = 120;
+  const [low, high] = scale, W = 70;
+  const words = ['least', 'a quarter up to', 'half up to', 'three quarters up to', 'most'].map((w, i) => `${w} ${say(q[i])}`).join(', ');
   const x = v => 3 + (W - 6) * (Math.log(Math.max(v, 1)) - low) / Math.max(high - low, 1e-9);
-  return svg('svg', {viewBox: `0 0 ${W} 14`, width: W, height: 14, role: 'img', 'aria-label': 'box plot'},
+  return svg('svg', {viewBox: `0 0 ${W} 14`, width: W, height: 14, role: 'img', 'aria-label': words}, svg('title', {}, words),
     svg('line', {x1: x(q[0]), x2: x(q[4]), y1: 7, y2: 7, stroke: 'currentColor'}),
     svg('rect', {x: x(q[1]), y: 2, width: Math.max(x(q[3]) - x(q[1]), 1.5), height: 10, fill: css('--held'), stroke: 'currentColor'}),
     svg('line', {x1: x(q[2]), x2: x(q[2]), y1: 1, y2: 13, stroke: css('--accent'), 'stroke-width': 2.5}));
@@ -105,7 +111,8 @@ function drawStages() {
   const rows = groups();
   const times = rows.flatMap(s => s.quantiles.length ? [s.quantiles[0], s.quantiles[4]] : []).map(v => Math.log(Math.max(v, 1)));
   const scale = [Math.min(...times), Math.max(...times)];
-  const ns = v => v === undefined ? '–' : time(v / 1e6);
+  const brief = ms => ms >= 60000 ? shortTime(ms) : time(ms);
+  const ns = v => v === undefined ? '–' : brief(v / 1e6);
   const rep = (s, key, text) => {
     if (!s.report) return '–';
     const v = s.report[key];
@@ -113,47 +120,42 @@ function drawStages() {
   };
   const of = (s, key) => s.report ? s.report[key] || 0 : 0;
   const outcome = o => el('span', {class: 'badge ' + ({succeeded: 'good', failed: 'bad', cancelled: 'warn', running: 'warn'}[o] || '')}, o);
-  const skew = s => s.quantiles.length && s.quantiles[2] ? s.quantiles[4] / s.quantiles[2] : 0;
-  const retries = s => s.failed + s.lost;
   const levels = s => {
     const all = s.levels.reduce((a, b) => a + b, 0);
     return all ? s.levels.map((n, i) => n ? `${LEVELS[i]} ${percent(n, all)}` : '').filter(Boolean).join(', ') : '–';
   };
-  const devices = Object.keys(LAST.total.held).filter(d => d !== 'cores');
+  const devices = [...new Set(STARTS.flatMap(s => Object.keys(s.total.held)))].filter(d => d !== 'cores');
+  const losses = ['given_up', 'skipped'].filter(key => rows.some(s => of(s, key) > 0));
+  const ended = rows.some(s => s.lost + s.killed > 0);
   const columns = [
     {name: 'Stage', text: true, wrap: true, sort: s => s.name, cell: s => [swatch(stageColor(s)), rep(s, 'name', () => s.name)]},
     {name: 'Profile', text: true, sort: s => profileName(s.profile), cell: s => s.members ? profileName(s.profile) : rep(s, 'profile', v => v === null ? '?' : v)},
     {name: 'Outcome', text: true, sort: s => s.report ? s.report.outcome : '', cell: s => s.report ? rep(s, 'outcome', outcome) : '–'},
     {name: 'Tasks', sort: s => of(s, 'tasks'), cell: s => rep(s, 'tasks', count)},
-    {name: 'Attempts', sort: s => of(s, 'attempts'), cell: s => rep(s, 'attempts', count)},
-    {name: 'Failed', sort: s => of(s, 'failed'), cell: s => s.report && s.report.failed ? el('span', {class: 'fail'}, rep(s, 'failed', count)) : rep(s, 'failed', count)},
-    {name: 'Given up', sort: s => of(s, 'given_up'), cell: s => rep(s, 'given_up', count)},
-    {name: 'Skipped', sort: s => of(s, 'skipped'), cell: s => rep(s, 'skipped', count)},
-    {name: 'Lost or killed', title: 'Attempts lost with their executor; ended by us (copies that were slower, a cancelled run)', sort: s => s.lost + s.killed, cell: s => count(s.lost + s.killed)},
-    {name: 'Task times', text: true, cell: s => boxPlot(s.quantiles, scale)},
-    {name: 'Least', sort: s => s.quantiles[0] || 0, cell: s => ns(s.quantiles[0])},
-    {name: '25 %', sort: s => s.quantiles[1] || 0, cell: s => ns(s.quantiles[1])},
-    {name: 'Median', sort: s => s.quantiles[2] || 0, cell: s => s.members ? '≈ ' + ns(s.quantiles[2]) : rep(s, 'median', v => v === null ? '–' : time(v * 1000))},
-    {name: '75 %', sort: s => s.quantiles[3] || 0, cell: s => ns(s.quantiles[3])},
-    {name: 'Most', sort: s => s.quantiles[4] || 0, cell: s => s.members ? ns(s.quantiles[4]) : rep(s, 'max', v => v === null ? '–' : time(v * 1000))},
-    {name: 'Skew', title: 'The longest by the median', sort: skew, cell: s => skew(s) ? skew(s).toFixed(skew(s) < 10 ? 1 : 0) + ' ×' : '–'},
-    {name: 'Time', title: 'From when it could run to its end', sort: s => of(s, 'wall'), cell: s => rep(s, 'wall', v => time(v * 1000))},
-    {name: 'Held', sort: s => s.report ? s.report.held.cores : 0, cell: s => rep(s, 'held', v => amount(v.cores, 'core'))},
-    {name: 'Used', sort: s => s.report ? s.report.used.cores : 0, cell: s => rep(s, 'used', v => amount(v.cores, 'core'))},
+    {name: 'Attempts', sort: s => of(s, 'attempts'), cell: s => [rep(s, 'attempts', count), s.copies ? el('span', {title: 'Speculative ones'}, `, ${count(s.copies)} of them copies`) : '']},
+    {name: ['Failed', ...losses.map(k => k.replace('_', ' ')), ...(ended ? ['lost'] : [])].join(', '),
+      title: 'Attempts that failed; tasks that were given up, or skipped; attempts lost with their executor, or ended by us (copies that were slower, a cancelled run)', sort: s => of(s, 'failed'),
+      cell: s => s.report ? [...['failed', ...losses].map((k, i) => [i ? ', ' : '', el('span', {class: of(s, k) ? 'fail' : null}, rep(s, k, count))]), ended ? ', ' + count(s.lost + s.killed) : ''] : '–'},
+    {name: 'Task times', title: 'By their median; point at a box for the quartiles', text: true, sort: s => s.quantiles[2] || 0, cell: s => boxPlot(s.quantiles, scale, ns)},
+    {name: 'Median', sort: s => s.quantiles[2] || 0, cell: s => s.members ? '≈ ' + ns(s.quantiles[2]) : rep(s, 'median', v => v === null ? '–' : brief(v * 1000))},
+    {name: 'Most', sort: s => s.quantiles[4] || 0, cell: s => s.members ? ns(s.quantiles[4]) : rep(s, 'max', v => v === null ? '–' : brief(v * 1000))},
+    {name: 'Time', title: 'From when it could run to its end', sort: s => of(s, 'wall'), cell: s => rep(s, 'wall', v => brief(v * 1000))},
+    {name: 'Cores held', title: 'Core-seconds, or core-hours', sort: s => s.report ? s.report.held.cores : 0, cell: s => rep(s, 'held', v => shortAmount(v.cores))},
+    {name: 'Cores used', title: 'Core-seconds, or core-hours', sort: s => s.report ? s.report.used.cores : 0, cell: s => rep(s, 'used', v => shortAmount(v.cores))},
     {name: 'Of it', title: 'Used of what was held', sort: s => s.report && s.report.held.cores ? s.report.used.cores / s.report.held.cores : 0, cell: s => s.report ? percent(s.report.used.cores, s.report.held.cores) : '–'},
-    ...devices.map(d => ({name: d + ' used of held', sort: s => s.report && s.report.held[d] ? (s.report.used[d] || 0) / s.report.held[d] : 0,
-      cell: s => s.report && s.report.held[d] ? `${amount(s.report.used[d] || 0, d)} of ${amount(s.report.held[d], d)}` : '–'})),
-    {name: 'Copies', title: 'Speculative ones', sort: s => s.copies, cell: s => count(s.copies)},
-    {name: 'Locality', text: true, cell: levels},
+    ...devices.flatMap(d => [
+      {name: d + ' held', title: `${d}-seconds, or ${d}-hours`, sort: s => s.report && s.report.held[d] || 0, cell: s => s.report && s.report.held[d] ? shortAmount(s.report.held[d]) : '–'},
+      {name: 'Of it', title: `Used of the ${d} that was held`, sort: s => s.report && s.report.held[d] ? (s.report.used[d] || 0) / s.report.held[d] : 0,
+        cell: s => s.report && s.report.held[d] ? percent(s.report.used[d] || 0, s.report.held[d]) : '–'},
+    ]),
+    {name: 'Locality', text: true, wrap: true, cell: levels},
   ];
-  if (STARTS.length > 1) columns.splice(1, 0, {name: 'Start', sort: s => s.start, cell: s => String(s.start + 1)});
-  const used = columns.filter(c => !({'Given up': !of2('given_up'), Skipped: !of2('skipped'), Copies: !rows.some(s => s.copies), 'Lost or killed': !rows.some(s => s.lost + s.killed)})[c.name]);
-  function of2(key) { return rows.some(s => of(s, key) > 0); }
-  const whole = table({caption: FOLDED ? `${count(STAGES.length)} stages; those whose names differ by a number are one row, whose quartiles are the middle ones of theirs` : `${count(STAGES.length)} stages`, rows, columns: used});
+  columns.splice(1, 0, ...startColumn());
+  const whole = table({caption: FOLDED ? `${count(STAGES.length)} stages; those whose names differ by a number are one row, whose quartiles are the middle ones of theirs` : `${count(STAGES.length)} stages`, rows, columns});
   const filter = el('input', {type: 'search', size: '24', 'aria-label': 'Show stages whose names have', on: {input: () => {
     const word = filter.value.toLowerCase();
     whole.show(!word ? rows : FOLDED ? STAGES.filter(s => s.name.toLowerCase().includes(word)) : rows.filter(s => s.name.toLowerCase().includes(word)));
   }}});
-  here.append(el('div', {class: 'tools'}, el('label', {}, 'Names with', filter)), whole);
+  here.append(el('div', {class: 'tools'}, el('label', {}, 'Names with', filter)), el('div', {class: 'dense'}, whole));
   redraw.push(() => whole.show(rows));
 }
