@@ -16,7 +16,7 @@
 enum {
     GAP = 2,
     NARROWEST = 12, /* of columns whose cells are wrapped */
-    NARROWEST_FIRST = 5,
+    NARROWEST_FIRST = 24, /* names that are longer stand in lines of their own */
 };
 
 struct column {

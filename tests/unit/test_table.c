@@ -61,6 +61,19 @@ TEST("columns are as wide as their cells")
     free(text);
 }
 
+TEST("a name that is not long never stands alone: what does not fit goes below")
+{
+    static const char *const rows[][COLUMNS] = {
+        {"cohort", "1", "2s", "a time that takes 46 columns, which are too many", "0.1",
+         ""},
+    };
+    char *text = printed(filled(rows, 1));
+    g_assert_null(strstr(text, "cohort\n"));
+    g_assert_nonnull(strstr(text, "\ncohort      1      2s  a time"));
+    g_assert_cmpint(widest(text), <=, 80);
+    free(text);
+}
+
 TEST("long names stand alone, long texts are wrapped")
 {
     static const char *const rows[][COLUMNS] = {
