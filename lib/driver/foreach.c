@@ -595,6 +595,15 @@ static bool is_made(const trp_pipeline *p, const char *file)
     return made;
 }
 
+/* Whether a stage makes a list or table of this one. */
+static bool is_made_of_others(const trp_pipeline *p, const struct trp_pipeline_stage *s)
+{
+    bool made = is_made(p, s->pattern);
+    for (uint32_t k = 0; k < s->nparts; k++)
+        made = made || is_made(p, s->parts[k].pattern);
+    return made;
+}
+
 int trp_foreach_check(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                       const char *base, trp_error *err)
 {
@@ -602,11 +611,9 @@ int trp_foreach_check(const trp_pipeline *p, const struct trp_pipeline_stage *s,
     bool absent = false;
     struct place at = {p, s, &why, &absent, -1};
     struct trp_items items = {0};
-    bool made = is_made(p, s->pattern);
-    for (uint32_t k = 0; k < s->nparts; k++)
-        made = made || is_made(p, s->parts[k].pattern);
-    if (made || (s->foreach != TRP_FOREACH_LINES && s->foreach != TRP_FOREACH_TABLE &&
-                 s->foreach != TRP_FOREACH_PRODUCT))
+    if (is_made_of_others(p, s) ||
+        (s->foreach != TRP_FOREACH_LINES && s->foreach != TRP_FOREACH_TABLE &&
+         s->foreach != TRP_FOREACH_PRODUCT))
         return 0;
     int r = evaluate(&at, base, &items);
     if (r == 0)
@@ -636,4 +643,12 @@ bool trp_foreach_known(const struct trp_pipeline_stage *s)
         items = items && s->parts[k].kind == TRP_FOREACH_ITEMS;
     return s->foreach == TRP_FOREACH_NONE || s->foreach == TRP_FOREACH_ITEMS ||
            (s->foreach == TRP_FOREACH_PRODUCT && items);
+}
+
+bool trp_foreach_listed(const trp_pipeline *p, const struct trp_pipeline_stage *s)
+{
+    bool files = s->foreach == TRP_FOREACH_FILES;
+    for (uint32_t k = 0; k < s->nparts; k++)
+        files = files || s->parts[k].kind == TRP_FOREACH_FILES;
+    return !files && !is_made_of_others(p, s);
 }

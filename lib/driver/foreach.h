@@ -67,5 +67,8 @@ bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *
 
 /* Whether the tasks are known before anything has run. */
 bool trp_foreach_known(const struct trp_pipeline_stage *s);
+/* Whether lists and tables that no stage makes say it: the tasks are known when these are
+ * there, whatever the stage waits for. */
+bool trp_foreach_listed(const trp_pipeline *p, const struct trp_pipeline_stage *s);
 
 #endif

@@ -140,11 +140,14 @@ static int count_tasks(struct maker *m, struct trp_plan_stage *v)
     trp_error why;
     if (!m->plan->first.code)
         trp_foreach_check(m->p, v->stage, NULL, &m->plan->first);
-    if (v->stage->nafter && !trp_foreach_known(v->stage))
+    bool later = v->stage->nafter && !trp_foreach_known(v->stage);
+    if (later && !trp_foreach_listed(m->p, v->stage))
         return 0;
     int r = trp_foreach_evaluate(m->p, v->stage, NULL, &items, &why);
     if (r == TRP_ENOMEM)
         return out_of_memory(m);
+    if (r < 0 && later) /* what is not there yet may come */
+        return 0;
     if (r < 0 && trp_foreach_known(v->stage) && !m->plan->first.code)
         m->plan->first = why; /* a run refuses it before anything starts */
     if (r < 0) {

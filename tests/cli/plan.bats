@@ -35,6 +35,21 @@ END
     check 0 "^s +default +\? +- +see below" troupe plan p.yaml
 }
 
+@test "tasks of a table that is there are counted below other stages, too" {
+    pipeline <<'END'
+troupe: 1
+stages:
+  - {name: a, outputs: ["made.tsv"], run: "true"}
+  - {name: b, after: [a], foreach: {table: samples.tsv}, run: "true"}
+  - {name: c, after: [a], foreach: {product: {x: [1, 2], y: {table: samples.tsv}}}, run: "true"}
+  - {name: d, after: [a], foreach: {table: made.tsv}, run: "true"}
+  - {name: e, after: [a], foreach: {lines: none}, run: "true"}
+END
+    printf 'id\n1\n2\n3\n' | tee samples.tsv >made.tsv
+    run -0 troupe plan --local=2 p.yaml
+    [ "$(awk '/^[a-e] / { print $1, $3 }' <<<"$output" | tr '\n' ' ')" = "a 1 b 3 c 6 d ? e ? " ]
+}
+
 @test "a profile that never fits is exit 3 with resource, wanted and available" {
     pipeline <<'END'
 troupe: 1
