@@ -98,13 +98,22 @@ static double value(const struct trp_compared *r, bool held)
     return held ? r->held.cores : (double)r->wall_ns * 1e-9;
 }
 
+/* Both ran the stage, and it ended in one way: what never ran, or failed halfway, is
+ * neither quicker nor slower. */
+static bool compares(const struct trp_comparison_row *r)
+{
+    const struct trp_compared *a = &r->of[0], *b = &r->of[1];
+    return a->submitted && b->submitted &&
+           strcmp(trp_report_end_word(a), trp_report_end_word(b)) == 0;
+}
+
 /* By how much the row has changed that way; 0: not worth a word. */
 static double by_how_much(const struct trp_comparison_row *r, const struct change *k)
 {
     double a = value(&r->of[0], k->held), b = value(&r->of[1], k->held);
     double more = k->sign * (b - a);
-    if (!r->of[0].nstages || !r->of[1].nstages ||
-        more < (k->held ? WORTH_HELD : WORTH_WALL) || more < WORTH_PART * fmax(a, b))
+    if (!compares(r) || more < (k->held ? WORTH_HELD : WORTH_WALL) ||
+        more < WORTH_PART * fmax(a, b))
         return 0;
     return more;
 }

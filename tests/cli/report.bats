@@ -139,6 +139,23 @@ END
     grep -qx 'only in A: new' <<<"$output"
 }
 
+@test "what did not run, or failed, in one of the runs is neither quicker nor slower" {
+    pipeline <<'END'
+troupe: 1
+stages:
+  - {name: a, run: "[ -e fail ] && exit 3; sleep 0.2"}
+  - {name: b, after: [a], run: sleep 0.2}
+END
+    run -0 troupe run --local=2 --run-name r p.yaml
+    touch fail
+    run -1 troupe run --local=2 --run-name s p.yaml
+    run -0 troupe report r s
+    grep -qx 'quicker: nothing' <<<"$output"
+    grep -q 'b ended otherwise\|and others did, too' <<<"$output"
+    run -0 troupe report s r
+    grep -qx 'slower: nothing' <<<"$output"
+}
+
 @test "a run compared with itself has not changed" {
     a_run
     run -0 troupe report r r
