@@ -186,7 +186,7 @@ static const struct {
     {"site: 1\nresorces: {}\n",                                               "2:1",  "did you mean \"resources\"?"},
     {"site: 1\nsite: 1\n",                                                    "2:1",  "twice"                      },
     {"site: 1\nresources: {gpu: {slurn: x}}\n",                               "2:19", "did you mean \"slurm\"?"    },
-    {"site: 1\nresources: {gpu: {env: A=B}}\n",                               "2:24", "'='"                        },
+    {"site: 1\nresources: {gpu: {env: A=B}}\n",                               "2:24", "variable's name"            },
     {"site: 1\nresources: {9: {}}\n",                                         "2:13", "resource's name"            },
     {"site: 1\nresources: {a: {countable: 0}}\n",                             "2:28", "true or false"              },
     {"site: 1\nmemory: {overhead_factor: x}\n",                               "2:27", "number from 0"              },
