@@ -391,7 +391,7 @@ Y
 }
 
 @test "what was handed back before it started is no try of a task" {
-    run -0 troupe run --quiet --run-name r --set events.tasks=all -- "$programs/fails" 0 4
+    run -0 troupe run --quiet --run-name r -- "$programs/fails" 0 4
     perl -i -pe 'if (/TaskEnd/ && /"Index":3,/) {
             my $again = s/"Task End Reason":\{"Reason":"Success"\}/"Task End Reason":{"Reason":"TaskKilled","Kill Reason":"x","Troupe Status":"recalled"}/r;
             $_ = $again . $_;

@@ -5,7 +5,7 @@ load drill.bash
 
 # cached MODE LEVEL [ARGUMENT…]: a whole run of it in run r.
 cached() {
-    run -0 --separate-stderr troupe run --run-name r --local=2 --set events.tasks=all \
+    run -0 --separate-stderr troupe run --run-name r --local=2 \
         "${options[@]}" -- "$programs/cached" "$1" "$2" calls "${@:3}"
     answers <<<"$output"
 }
@@ -49,7 +49,7 @@ ends() { events r | grep SparkListenerTaskEnd | grep '"Reason":"Success"'; }
 }
 
 @test "what is kept behind a shuffle needs neither its maps nor their outputs again" {
-    run -0 --separate-stderr troupe run --run-name r --local=2 --set events.tasks=all -- \
+    run -0 --separate-stderr troupe run --run-name r --local=2 -- \
         "$programs/cached" wide memory calls
     answers wide <<<"$output"
     [ "$(called)" = "1 1 1 1 1 1 1 1 " ]
@@ -91,7 +91,7 @@ ends() { events r | grep SparkListenerTaskEnd | grep '"Reason":"Success"'; }
 
 # meanwhile MODE LEVEL: starts it, and waits for the first round to be over.
 meanwhile() {
-    troupe run --run-name r --local=2 --set events.tasks=all -- "$programs/cached" "$1" "$2" calls wait \
+    troupe run --run-name r --local=2 -- "$programs/cached" "$1" "$2" calls wait \
         >summary 2>err &
     pid=$!
     wait_until grep -q 'round 1' summary

@@ -7,7 +7,7 @@ load drill.bash
 # before its commit.
 commits() {
     env COMMITS_HOLD="$PWD/hold" "${@:2}" troupe run --run-name r --local=2 --set network.timeout=4s \
-        --set executor.heartbeatInterval=1s --set events.tasks=all -- \
+        --set executor.heartbeatInterval=1s -- \
         "$programs/commits" "$1" out >answer 2>err &
     pid=$!
     wait_until test -s hold.here
@@ -62,7 +62,7 @@ stopped_at_its_commit() {
 # draws collect|save [marked]: while the first task that reads holds what it has read, an
 # output is lost that the others have still to read; the lines of all end up in `lines`.
 draws() {
-    troupe run --run-name r --local=1 --set executor.cores=1 --set events.tasks=all -- \
+    troupe run --run-name r --local=1 --set executor.cores=1 -- \
         "$programs/draws" "$1" out hold "${@:2}" >answer 2>err &
     pid=$!
     wait_until test -e hold.here || { cat err; return 1; }

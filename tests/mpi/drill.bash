@@ -11,6 +11,7 @@ setup() {
     cd "$BATS_TEST_TMPDIR" || return 1
     export DRILL_TOKEN=$BATS_TEST_TMPDIR
     export PATH=$TROUPE_BUILD/bin:$PATH
+    export TROUPE_OPT_events_tasks=all # each task has its events, however busy the machine is
     export XDG_RUNTIME_DIR=/nonexistent # all cores: none are shared with other tests
     programs=$TROUPE_BUILD/tests/programs
     d=''

@@ -58,7 +58,7 @@ Y
     export TROUPE_SCRATCH=$d TMPDIR=$d TROUPE_OPT_shuffle_readHostLocalDisk=false
     local held run
     for held in '' held; do
-        flooded "shuffle$held" "$held" --set events.tasks=all -- "$programs/flooded" "shuffle$held.flood" 200 100 &
+        flooded "shuffle$held" "$held" -- "$programs/flooded" "shuffle$held.flood" 200 100 &
     done
     wait
     for run in shuffle shuffleheld; do

@@ -11,7 +11,7 @@ hostile() {
     shift
     troupe run "${quiet[@]}" --run-name r --local=2 --set=executor.cores=1 \
         --set=executor.memory="$memory" --set=dynamicAllocation.maxExecutors=2 \
-        --set=events.tasks=all -- "$programs/hostile" "$@"
+        -- "$programs/hostile" "$@"
 }
 
 # figures KEY: of all tasks of the run.

@@ -8,7 +8,7 @@ jobs() {
     local status=$1
     shift
     # shellcheck disable=SC2086
-    run "-$status" --separate-stderr troupe run --run-name r --local=4 $options --set events.tasks=all -- \
+    run "-$status" --separate-stderr troupe run --run-name r --local=4 $options -- \
         "$programs/jobs" "$@"
 }
 said() { grep -qx -- "$1" <<<"$output" || { echo "never said: $1"; echo "$output"; echo "$stderr"; return 1; }; }

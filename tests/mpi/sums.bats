@@ -8,7 +8,7 @@ sums() {
     local status=$1
     shift
     # shellcheck disable=SC2086
-    run "-$status" --separate-stderr troupe run --run-name r --local=4 $options --set events.tasks=all -- \
+    run "-$status" --separate-stderr troupe run --run-name r --local=4 $options -- \
         "$programs/sums" "$@"
 }
 said() { grep -qx -- "$1" <<<"$output" || { echo "never said: $1"; echo "$output"; echo "$stderr"; return 1; }; }
@@ -44,7 +44,7 @@ updates() {
 }
 
 @test "outputs that are lost and made again count once" {
-    troupe run --run-name r --local=2 --set events.tasks=all -- "$programs/sums" lost >out 2>&1 3>&- &
+    troupe run --run-name r --local=2 -- "$programs/sums" lost >out 2>&1 3>&- &
     wait_until test -e counted || { cat out; false; }
     find troupe-runs/r/state/scratch -type f -path "*shuffle*" -name "[0-9]*-[0-3]-*" -print -delete
     : >go

@@ -38,7 +38,7 @@ reduce="save trp_reduce_by_key"
 # tally [VARIABLE=VALUE…]: starts it on the text; it waits in its last map task, when all
 # others have left their outputs.
 tally() {
-    env "$@" troupe run --run-name r --local=2 --set events.tasks=all -- "$programs/tally" "$BATS_FILE_TMPDIR/text" \
+    env "$@" troupe run --run-name r --local=2 -- "$programs/tally" "$BATS_FILE_TMPDIR/text" \
         out wait >summary 2>err &
     pid=$!
     wait_until test -s wait.here || { cat err; return 1; }
@@ -55,7 +55,7 @@ goes_on() {
 }
 
 @test "words are counted as awk counts them, each stage in its own shape" {
-    run -0 --separate-stderr troupe run --run-name r --set events.tasks=all -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out
+    run -0 --separate-stderr troupe run --run-name r -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out
     right out
     [ "$(row "$map" <<<"$output")" = "7 7 0" ]
     [ "$(row "$reduce" <<<"$output")" = "5 5 0" ]
@@ -190,7 +190,7 @@ written() { events "$1" | grep -o '"Shuffle Bytes Written":[0-9]*' | awk -F: '{ 
 @test "map outputs that are compressed are smaller, and the same" {
     local plain packed how
     for how in false true; do
-        run -0 troupe run --run-name $how --set events.tasks=all --set shuffle.compress=$how -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out-$how
+        run -0 troupe run --run-name $how --set shuffle.compress=$how -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out-$how
         right out-$how
     done
     plain=$(written false) packed=$(written true)
@@ -212,7 +212,7 @@ fetched() { export TROUPE_OPT_shuffle_readHostLocalDisk=false; }
 
 @test "what is not opened is fetched, and is the same" {
     fetched
-    run -0 --separate-stderr troupe run --run-name r --set events.tasks=all -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out
+    run -0 --separate-stderr troupe run --run-name r -- "$programs/tally" "$BATS_FILE_TMPDIR/text" out
     right out
     [ "$(row "$map" <<<"$output")" = "7 7 0" ]
     [[ "$output" =~ " written, "([0-9.]+" "[A-Za-z]+)" read ("(.*)" from other hosts)" ]]

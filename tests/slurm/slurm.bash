@@ -4,6 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 export PATH=${BASH_SOURCE[0]%/*}:$PATH
+export TROUPE_OPT_events_tasks=all # each task has its events, however busy the machine is
 
 # cluster_up OPTION…
 cluster_up() {
