@@ -16,7 +16,8 @@
 enum {
     GAP = 2,
     NARROWEST = 12, /* of columns whose cells are wrapped */
-    NARROWEST_FIRST = 24, /* names that are longer stand in lines of their own */
+    NARROWEST_FIRST = 5,
+    SHORT_NAME = 16, /* one that is longer may stand in a line of its own */
 };
 
 struct column {
@@ -27,6 +28,7 @@ struct column {
 struct trp_table {
     struct column *columns;
     size_t ncolumns;
+    int narrowest; /* as far as the first column gives: short names stay in it */
     struct cell {
         char *text;
         bool message;
@@ -96,6 +98,7 @@ trp_table *trp_table_new(const struct trp_table_column *columns, size_t n)
         return NULL;
     }
     t->ncolumns = n;
+    t->narrowest = NARROWEST_FIRST;
     for (size_t c = 0; c < n; c++) {
         t->columns[c].it = columns[c];
         t->columns[c].it.head = NULL; /* a cell */
@@ -148,6 +151,8 @@ static void measure_columns(trp_table *t)
     for (size_t i = 0; i < t->n; i++) {
         struct column *c = &t->columns[i % t->ncolumns];
         int n = t->cells[i].message ? 0 : columns_of(t->cells[i].text);
+        if (c == t->columns && n <= SHORT_NAME && n > t->narrowest)
+            t->narrowest = n;
         c->natural = n > c->natural ? n : c->natural;
     }
     for (size_t c = 0; c < t->ncolumns; c++) {
@@ -177,7 +182,7 @@ static bool fit(trp_table *t, size_t from, size_t end)
         struct column *widest = NULL;
         for (size_t c = 0; c < end; c = c ? c + 1 : from) {
             struct column *v = &t->columns[c];
-            bool gives = !v->it.right && v->width > (c ? NARROWEST : NARROWEST_FIRST);
+            bool gives = !v->it.right && v->width > (c ? NARROWEST : t->narrowest);
             if (gives && (!widest || v->width >= widest->width))
                 widest = v;
         }

@@ -9,9 +9,9 @@
  *     trp_table_print(t, stdout, &err);
  *
  * Columns are as wide as what is in them. Where that is too much, the widest of those
- * that stand left become narrower, the first down to 24 columns, others to 12: what does
- * not fit in one is wrapped, but in the first column stands in a line of its own above
- * the rest of its row. Where even that is too much the table comes in several parts,
+ * that stand left become narrower, the first down to 5 columns, or to its longest text of
+ * up to 16, others to 12: what does not fit in one is wrapped, but in the first column
+ * stands in a line of its own above the rest of its row. Where even that is too much the table comes in several parts,
  * each with the first column; a part leaves out rows of which it has nothing.
  *
  * A table that could not be made (NULL, out of memory) takes cells and says so at the

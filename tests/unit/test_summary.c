@@ -447,9 +447,9 @@ TEST("names that differ in a number are one row")
         snprintf(name, sizeof name, i < 60 ? "align-%u" : "sort", i);
         loop_stage(l, i, name, 1, false);
     }
-    check_summary(
-        l, 2 + 2 + 1 + 5,
-        (const char *const[]){"\nalign-* \303\22760\n", "\nsort \303\22740 ", NULL});
+    check_summary(l, 2 + 3 + 1 + 2 + 3 + 4,
+                  (const char *const[]){"\nalign-* \303\22760  default",
+                                        "\nsort \303\22740 ", NULL});
 }
 
 /* 60 that are there at once, from second 0 to 5 and to 7, and one from 20 to 21. */

@@ -61,7 +61,7 @@ TEST("columns are as wide as their cells")
     free(text);
 }
 
-TEST("a name that is not long never stands alone: what does not fit goes below")
+TEST("a short name never stands alone: what does not fit goes below")
 {
     static const char *const rows[][COLUMNS] = {
         {"cohort", "1", "2s", "a time that takes 46 columns, which are too many", "0.1",
