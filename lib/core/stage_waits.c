@@ -58,14 +58,43 @@ static double seconds_until(const struct question *q, int64_t time)
     return time > q->now ? (double)(time - q->now) / 1e9 : 0.0;
 }
 
-static const struct trp_stage *first_blocker(const struct trp_stage *s)
+/* ---- its parents ---- */
+
+enum { PARENTS_NAMED = 8 }; /* and how many more there are */
+
+/* Its n-th parent that is waited for: by `whole` stages those that have to end before
+ * it, else those of which single tasks are waited for. NULL: there are not so many. */
+static const struct trp_stage *blocker(const struct trp_stage *s, bool whole,
+                                       uint32_t *at)
 {
-    for (uint32_t i = 0; i < s->nparents; i++) {
-        const struct trp_stage_link *l = &s->parents[i];
-        if (l->waits)
+    while (*at < s->nparents) {
+        const struct trp_stage_link *l = &s->parents[(*at)++];
+        if (whole ? l->waits : l->parent->state != TRP_STAGE_ENDED)
             return l->parent;
     }
     return NULL;
+}
+
+/* "waiting for stages a, b and c". */
+static void explain_parents(struct question *q, const struct trp_stage *s, bool whole)
+{
+    uint32_t at = 0, n = 0;
+    const struct trp_stage *p = blocker(s, whole, &at), *next;
+    const char *what = whole ? "" : "tasks of ";
+    if (!p) {
+        because(q, TRP_WAIT_PARENTS, "waiting for tasks of its parents");
+        return;
+    }
+    for (; p; p = next, n++) {
+        next = blocker(s, whole, &at);
+        if (n == 0)
+            because(q, TRP_WAIT_PARENTS, "waiting for %sstage%s %s", what,
+                    next ? "s" : "", p->name);
+        else if (n < PARENTS_NAMED)
+            append_reason(q, "%s %s", next ? "," : " and", p->name);
+    }
+    if (n > PARENTS_NAMED)
+        append_reason(q, " and %u more", n - PARENTS_NAMED);
 }
 
 /* ---- no executor is there ---- */
@@ -379,9 +408,10 @@ static void explain_set(struct question *q, const struct trp_stage *s,
 {
     if (!set->class)
         explain_gang(q, s);
+    else if (!set->pending && set->running)
+        because(q, TRP_WAIT_PARENTS, "%s", "");
     else if (!set->pending)
-        because(q, TRP_WAIT_PARENTS, "%s",
-                set->running ? "" : "waiting for tasks of its parents");
+        explain_parents(q, s, false);
     else if (q->e->gated)
         because(q, TRP_WAIT_START,
                 "%u of %u executors have come; waiting for more for at most %.0f s "
@@ -394,11 +424,11 @@ static void explain_set(struct question *q, const struct trp_stage *s,
 
 static void explain(struct question *q, const struct trp_stage *s)
 {
-    const struct trp_stage *blocker = first_blocker(s);
+    uint32_t first = 0;
     if (q->e->draining)
         because(q, TRP_WAIT_END, "the run is being ended: nothing new is started");
-    else if (blocker)
-        because(q, TRP_WAIT_PARENTS, "waiting for stage %s", blocker->name);
+    else if (blocker(s, true, &first))
+        explain_parents(q, s, true);
     else if (s->failed)
         because(q, TRP_WAIT_NOTHING, "its attempt %u failed, another one follows",
                 s->attempts);

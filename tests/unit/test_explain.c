@@ -356,8 +356,33 @@ TEST("tasks of parents are waited for")
     world_submit(&w, v, 2);
     IS(&w, 0, "limits");
     IS(&w, 1, "parents");
+    g_assert_cmpstr(why(&w, 1), ==, "waiting for tasks of stage a");
     world_run_out(&w, SECOND);
     IS(&w, 1, "nothing");
+}
+
+TEST("all stages that are waited for are named")
+{
+    struct trp_engine_config c = world_config(1);
+    struct trp_parent_spec parents[10] = {0};
+    struct trp_stage_spec v[11];
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f",
+                                        "g", "h", "i", "j", "k"};
+    WORLD w;
+    world_begin(&w, &c, 1);
+    for (uint32_t i = 0; i < 11; i++) {
+        v[i] = world_stage(names[i], 1);
+        v[i].parents = parents;
+        v[i].nparents = i == 2 || i == 10 ? i : 0;
+        if (i < 10)
+            parents[i].stage = i;
+    }
+    world_submit(&w, v, 11);
+    g_assert_cmpstr(why(&w, 2), ==, "waiting for stages a and b");
+    g_assert_cmpstr(why(&w, 10), ==,
+                    "waiting for stages a, b, c, d, e, f, g, h and 2 more");
+    world_end(&w, w.attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpstr(why(&w, 2), ==, "waiting for stage b");
 }
 
 TEST("the room of a gang is told")
