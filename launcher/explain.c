@@ -46,10 +46,24 @@ static const json_t *now_of(const json_t *answer, const char *stage)
     const json_t *s;
     size_t i;
     json_array_foreach(json_object_get(answer, "stages"), i, s) {
-        if (strcmp(trp_asking_text(s, "name"), stage) == 0)
+        if (strcmp(trp_asking_text(s, "name"), stage) == 0 &&
+            !json_is_true(json_object_get(s, "over")))
             return s;
     }
     return NULL;
+}
+
+/* The log is written up to a second late: what it does not have yet the driver knows. */
+static void add_untold(json_t *stories, const json_t *answer)
+{
+    const json_t *s;
+    size_t i;
+    json_array_foreach(json_object_get(answer, "stages"), i, s) {
+        const char *name = trp_asking_text(s, "name");
+        if (!json_object_get(stories, name))
+            trp_story_add(stories, name, trp_asking_text(s, "state"),
+                          trp_asking_int(s, "tasks"));
+    }
 }
 
 /* A line that may be long: its further lines begin under its words. */
@@ -427,6 +441,8 @@ static int explain(struct trp_asking *a, trp_error *err)
     int code = ask(a, &answer, err);
     if (code == 0)
         code = trp_story_read(events, call.stage, call.all, &stories, err);
+    if (code == 0)
+        add_untold(stories, answer);
     if (code == 0 && call.stage && !json_object_size(stories))
         code = no_such_stage(a, events, err);
     if (code == 0)

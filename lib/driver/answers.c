@@ -200,6 +200,21 @@ static void put_executors(const struct look *l, trp_profile_id profile,
     put_seconds(b, coming ? l->now - since : 0);
 }
 
+/* One that is over: whoever asks has it in the log, but for its last second. */
+static void put_over(const struct look *l, uint32_t i, struct trp_buf *b)
+{
+    struct trp_status_stage one;
+    if (!trp_driver_stage_status(l->d, i, &one))
+        return;
+    trp_json_comma(b);
+    TRP_JSON(b, "{\"name\":");
+    trp_json_text(b, one.name);
+    TRP_JSON_TEXT(b, "state", one.state);
+    TRP_JSON_INT(b, "tasks", one.tasks);
+    TRP_JSON_BOOL(b, "over", true);
+    TRP_JSON(b, "}");
+}
+
 static void put_why(struct look *l, const struct trp_driver_stage *s, struct trp_buf *b)
 {
     const trp_driver *d = l->d;
@@ -215,6 +230,7 @@ static void put_why(struct look *l, const struct trp_driver_stage *s, struct trp
     trp_json_text(b, s->name);
     TRP_JSON_INT(b, "id", s->id.n);
     TRP_JSON_TEXT(b, "state", state_of(s));
+    TRP_JSON_INT(b, "tasks", s->ntasks);
     TRP_JSON_TEXT(b, "why", waits ? l->why : "");
     TRP_JSON_INT(b, "running", v.running);
     TRP_JSON_INT(b, "pending", v.pending + v.queued);
@@ -223,7 +239,8 @@ static void put_why(struct look *l, const struct trp_driver_stage *s, struct trp
     TRP_JSON_TEXT(b, "profile", p->name);
     TRP_JSON_TEXT(b, "executor", trp_profile_text(p, 0, text, sizeof text));
     TRP_JSON_TEXT(b, "task",
-                  trp_profile_text(p, s->ranks ? s->ranks : 1, text, sizeof text));
+                  s->ranks ? trp_profile_text(p, s->ranks, text, sizeof text)
+                           : trp_profile_text_of_task(p, text, sizeof text));
     TRP_JSON_INT(b, "ranks", s->ranks);
     put_executors(l, s->profile, b);
     TRP_JSON(b, "}");
@@ -243,9 +260,11 @@ static void put_explained(const trp_driver *d, const char *stage, struct trp_buf
     TRP_JSON(b, ",\"stages\":[");
     for (uint32_t i = 0; i < d->nstages; i++) {
         const struct trp_driver_stage *s = d->stages[i];
-        if (is_over(s) || (*stage && strcmp(stage, s->name) != 0))
+        if (!s || (*stage && strcmp(stage, s->name) != 0))
             continue;
-        if (*stage || (!trp_driver_runs(s) && l.whys++ < WHY_MAX))
+        if (is_over(s) && *stage)
+            put_over(&l, i, b);
+        else if (!is_over(s) && (*stage || (!trp_driver_runs(s) && l.whys++ < WHY_MAX)))
             put_why(&l, s, b);
     }
     TRP_JSON(b, "],\"left_out\":");

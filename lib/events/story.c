@@ -78,13 +78,9 @@ static void count(json_t *s, const char *key, json_int_t n)
 static json_t *stage_named(const struct reader *r, const char *name)
 {
     json_t *s = json_object_get(r->stages, name);
-    if (s || (r->only && strcmp(r->only, name) != 0))
-        return s;
-    s = json_pack("{s:i, s:s, s:n, s:n, s:n, s:n, s:[], s:[], s:[], s:[], s:[], s:i}",
-                  "tasks", 0, "state", "waiting", "reason", "submitted", "first",
-                  "ended", "places", "tries", "given_up", "skipped", "told", "left_out",
-                  0);
-    return s && json_object_set_new(r->stages, name, s) == 0 ? s : NULL;
+    return s || (r->only && strcmp(r->only, name) != 0)
+               ? s
+               : trp_story_add(r->stages, name, "waiting", 0);
 }
 
 static struct known *find_known(const struct reader *r, uint32_t id)
@@ -377,6 +373,16 @@ static void forget(struct reader *r)
         HASH_DEL(r->again, a);
         free(a);
     }
+}
+
+json_t *trp_story_add(json_t *stories, const char *name, const char *state,
+                      int64_t tasks)
+{
+    json_t *s = json_pack(
+        "{s:I, s:s, s:n, s:n, s:n, s:n, s:[], s:[], s:[], s:[], s:[], s:i}", "tasks",
+        (json_int_t)tasks, "state", state, "reason", "submitted", "first", "ended",
+        "places", "tries", "given_up", "skipped", "told", "left_out", 0);
+    return s && json_object_set_new(stories, name, s) == 0 ? s : NULL;
 }
 
 int trp_story_read(const char *file, const char *stage, bool all, json_t **ret,

@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "core/base/error.h"
 
@@ -34,5 +35,9 @@ enum { TRP_STORY_MAX = 200 }; /* entries of a list, where not all are asked for 
  * TRP_EINVAL: no event log. */
 int trp_story_read(const char *file, const char *stage, bool all, json_t **ret,
                    trp_error *err);
+
+/* Adds a stage of which nothing is known but that. NULL: out of memory; else borrowed. */
+json_t *trp_story_add(json_t *stories, const char *name, const char *state,
+                      int64_t tasks);
 
 #endif

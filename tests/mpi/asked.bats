@@ -54,6 +54,22 @@ talk() {
     [ "$(troupe status --json | json '$d->{stages}[0]{done}')" = 3 ]
 }
 
+@test "what the log does not have yet is asked of the driver" {
+    long_run
+    mv troupe-runs/r/events.jsonl told # the driver writes there
+    : >troupe-runs/r/events.jsonl
+    run -0 troupe explain r two
+    [[ "$output" == "two: waiting, 1 task"*"why: waiting for stage one"* ]]
+    run -0 troupe explain r one
+    [[ "$output" == "one: running, 3 tasks"* ]]
+    run -0 troupe explain r
+    [[ "$output" == "two: waiting, 1 task"* ]]
+    run -2 troupe explain r six
+    mv told troupe-runs/r/events.jsonl
+    touch go
+    wait $!
+}
+
 @test "why a stage waits is explained: stages, executors, a gang, max_running" {
     cat >p.yaml <<'Y'
 troupe: 1

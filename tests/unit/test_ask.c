@@ -109,6 +109,8 @@ TEST("a profile is told in words")
     char a[128];
     g_assert_cmpstr(trp_profile_text(&p, 0, a, sizeof a), ==, "4 cores, 2 GiB, gpu 2");
     g_assert_cmpstr(trp_profile_text(&p, 1, a, sizeof a), ==, "1 core, 512 MiB, gpu 1");
+    g_assert_cmpstr(trp_profile_text_of_task(&p, a, sizeof a), ==,
+                    "1 core, 512 MiB, gpu 0.5");
     g_assert_cmpstr(trp_profile_text(&p, 3, a, sizeof a), ==,
                     "3 cores, 1536 MiB, gpu 2");
     g_assert_cmpstr(trp_profile_text(&p, 0, a, 9), ==, "4 cores,");

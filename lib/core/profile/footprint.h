@@ -38,4 +38,8 @@ static inline int64_t trp_profile_amount_of(struct trp_profile_amount a, uint64_
 char *trp_profile_text(const struct trp_resource_profile *p, uint32_t ranks, char *buf,
                        size_t size);
 
+/* "1 core, 512 MiB, gpu 0.5": what one task on an executor takes. Returns buf. */
+char *trp_profile_text_of_task(const struct trp_resource_profile *p, char *buf,
+                               size_t size);
+
 #endif
