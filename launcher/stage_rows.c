@@ -110,8 +110,6 @@ struct trp_stage_sums trp_stage_sums_of(const json_t *stages)
     json_array_foreach(stages, i, s) {
         sums.stages++;
         sums.ended += trp_asking_int(s, "ended") != 0;
-        sums.tasks += trp_asking_int(s, "tasks");
-        sums.done += trp_asking_int(s, "done");
         sums.running += trp_asking_int(s, "running");
         sums.lost += trp_asking_int(s, "given_up") + trp_asking_int(s, "skipped");
         sums.failures += trp_asking_int(s, "failures");
@@ -139,8 +137,8 @@ char *trp_run_line(const json_t *document, char *buf, size_t size)
              "%s: %s%s, %s%s%s; %" PRId64 " of %" PRId64 " tasks done, %" PRId64
              " running%s",
              trp_asking_text(document, "run"), trp_asking_text(document, "status"), on,
-             ended ? "" : "for ", took, status, sums.done, sums.tasks, sums.running,
-             lost);
+             ended ? "" : "for ", took, status, trp_asking_int(document, "done"),
+             trp_asking_int(document, "tasks"), sums.running, lost);
     return buf;
 }
 

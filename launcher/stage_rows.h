@@ -50,9 +50,9 @@ void trp_stage_rows_free(struct trp_stage_row *take_rows);
 
 bool trp_stage_row_ended_well(const struct trp_stage_row *r);
 
-/* Sums over all stages. */
+/* Sums over all stages that are told. */
 struct trp_stage_sums {
-    int64_t stages, ended, tasks, done, running, lost, failures;
+    int64_t stages, ended, running, lost, failures;
 };
 struct trp_stage_sums trp_stage_sums_of(const json_t *stages);
 

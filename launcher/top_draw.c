@@ -86,9 +86,10 @@ static void put_tasks(const json_t *d, const struct trp_stage_sums *sums,
     if (live)
         snprintf(running, sizeof running, ", %" PRId64 " running", sums->running);
     trp_top_line_begin(&l, v->columns, v->utf8);
-    trp_top_line_bar(&l, sums->done, sums->tasks, bar);
-    trp_top_line_printf(&l, " %" PRId64 "/%" PRId64 " tasks%s%s%s%s", sums->done,
-                        sums->tasks, left, running, *rate ? ", " : "", rate);
+    int64_t done = trp_asking_int(d, "done"), tasks = trp_asking_int(d, "tasks");
+    trp_top_line_bar(&l, done, tasks, bar);
+    trp_top_line_printf(&l, " %" PRId64 "/%" PRId64 " tasks%s%s%s%s", done, tasks, left,
+                        running, *rate ? ", " : "", rate);
     trp_top_add(to, &l);
 }
 

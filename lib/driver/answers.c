@@ -286,7 +286,9 @@ static void put_status(const trp_driver *d, struct trp_buf *b)
                            .from = "driver",
                            .host = host,
                            .now = trp_driver_wall(d, l.now),
-                           .started = all->first};
+                           .started = all->first,
+                           .tasks = d->tasks,
+                           .done = d->tasks_done};
     uint32_t first = trp_status_first(d->nstages, &s.left_out);
     trp_status_begin(b, &s);
     put_stages(&l, all, first, b);

@@ -129,6 +129,7 @@ struct trp_driver_stage {
     uint32_t nparents;
     uint32_t ranks; /* of a gang, else 0 */
     bool gang, submitted, ended, function;
+    bool counted; /* its tasks are in the driver's `tasks` */
     uint32_t ntasks;
     int64_t timeout_ns;
     uint32_t attempt;       /* the last that was submitted, of this run */
@@ -227,7 +228,8 @@ struct trp_driver {
     const struct trp_end *ended;           /* the end that the present step is about */
     uint32_t *to_flush, nflush, flush_cap; /* executors with launches to send */
 
-    /* for the progress line */
+    /* For the progress line and who asks: `tasks` are all that are known, but for those
+     * of stages that need not run, of which nothing was missing. */
     uint32_t stages_known, stages_done, tasks, tasks_done, failures;
     int64_t progress_due;
     int64_t waiting_due, waiting_step; /* waiting.c */
@@ -302,7 +304,9 @@ struct trp_event trp_driver_fit(const trp_driver *d,
                                 const struct trp_resource_profile *p, trp_error *why);
 /* driver.c: other stages may run than before. */
 void trp_driver_stages_changed(trp_driver *d);
-/* So many tasks of the stage are done: for the progress. */
+/* For the progress: the stage's tasks are among all, or not any more; so many of them
+ * are done. */
+void trp_driver_count_stage(trp_driver *d, struct trp_driver_stage *s, bool counts);
 void trp_driver_count_done(trp_driver *d, struct trp_driver_stage *s, uint32_t done);
 
 /* driver.c: tells the engine how many executors of a profile there can be. TRP_ENEVER:

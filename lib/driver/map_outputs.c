@@ -45,6 +45,8 @@ static void learn(trp_driver *d, uint32_t id)
     }
     d->stages[d->nstages++] = s;
     d->stages_known += s != NULL;
+    if (s)
+        trp_driver_count_stage(d, s, true);
     if (s && s->map)
         trp_driver_need_files(d);
 }

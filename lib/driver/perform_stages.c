@@ -176,6 +176,8 @@ void trp_perform_job_started(trp_driver *d, trp_job_id id)
             trp_perform_out_of_memory(d);
         d->stages[d->nstages++] = s;
         d->stages_known++;
+        if (s)
+            trp_driver_count_stage(d, s, true);
     }
     d->jobs[id.n] = j;
     if (spec->is_dataset) /* planned in this step, or later */
@@ -236,6 +238,7 @@ void trp_perform_stage_ready(trp_driver *d, trp_stage_id id)
         .refused_stage = {.stage = id, .text = err.text}
     };
     if (rc == 0) {
+        d->tasks += s->counted ? tasks.ntasks - s->ntasks : 0;
         s->ntasks = tasks.ntasks;
         ev = (struct trp_event){
             .kind = TRP_EVENT_STAGE_TASKS,
@@ -247,6 +250,14 @@ void trp_perform_stage_ready(trp_driver *d, trp_stage_id id)
     }
     trp_driver_try_step(d, &ev, NULL);
     trp_driver_stages_changed(d);
+}
+
+void trp_driver_count_stage(trp_driver *d, struct trp_driver_stage *s, bool counts)
+{
+    if (s->counted == counts)
+        return;
+    s->counted = counts;
+    d->tasks += counts ? s->ntasks : -s->ntasks;
 }
 
 void trp_driver_count_done(trp_driver *d, struct trp_driver_stage *s, uint32_t done)
@@ -265,8 +276,7 @@ void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
         s->attempt = view.attempts - 1;
     d->stages_done -= s->ended; /* a map stage whose outputs were lost */
     s->ended = false;
-    if (!s->submitted)
-        d->tasks += s->ntasks;
+    trp_driver_count_stage(d, s, true);
     trp_driver_count_done(d, s, view.succeeded);
     struct trp_event_kept kept[TRP_KEPT_SHOWN];
     struct trp_event_stage e = event_stage(d, id.n);
@@ -418,6 +428,8 @@ void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
                               a->stage_ended.text, at);
     if (shown)
         show_end(d, s, a->stage_ended.outcome, at);
+    else if (a->stage_ended.outcome == TRP_OUTCOME_SKIPPED && !*a->stage_ended.text)
+        trp_driver_count_stage(d, s, false); /* nothing of it was missing */
     trp_perform_settle(d, a->stage_ended.stage);
 }
 
@@ -431,6 +443,7 @@ void trp_perform_job_ended(trp_driver *d, const struct trp_action *a)
         if (s && !s->submitted && !s->ended) { /* nothing of it was missing */
             s->ended = true;
             d->stages_done++;
+            trp_driver_count_stage(d, s, j->outcome != TRP_OUTCOME_SUCCEEDED);
         }
     }
     if (j->outcome == TRP_OUTCOME_FAILED)

@@ -31,6 +31,8 @@ void trp_status_begin(struct trp_buf *b, const struct trp_status *s)
     else
         TRP_JSON(b, "null");
     TRP_JSON_INT(b, "left_out", s->left_out);
+    TRP_JSON_INT(b, "tasks", s->tasks);
+    TRP_JSON_INT(b, "done", s->done);
     TRP_JSON(b, ",\"stages\":[");
 }
 
@@ -172,7 +174,15 @@ void trp_status_of_log(struct trp_buf *b, const struct trp_run_record *r,
     const struct trp_statistics *all = &r->statistics;
     struct trp_status head = *s;
     bool live = !s->ended && strcmp(s->status, "running") == 0;
-    uint32_t i = trp_status_first(all->nstages, &head.left_out);
+    uint32_t i = 0;
+    for (; i < all->nstages; i++) {
+        struct trp_status_stage one = {0};
+        if (all->stages[i])
+            one = trp_status_of(all, all->stages[i]);
+        head.tasks += one.tasks;
+        head.done += one.done;
+    }
+    i = trp_status_first(all->nstages, &head.left_out);
     trp_status_begin(b, &head);
     for (; i < all->nstages; i++)
         if (all->stages[i])

@@ -10,8 +10,8 @@
  *     trp_status_end(&b);
  *
  * The document: {"run","name","status","from","host","now","started","ended","exit",
- * "left_out","stages":[…],"executors":[…],"jobs":[…]}, their members as in the structs
- * below.
+ * "left_out","tasks","done","stages":[…],"executors":[…],"jobs":[…]}, their members as
+ * in the structs below.
  */
 #ifndef TRP_EVENTS_RUN_STATUS_H
 #define TRP_EVENTS_RUN_STATUS_H
@@ -28,7 +28,8 @@ struct trp_status {
     const char *host;            /* where the driver is, or was; "": not known */
     int64_t now, started, ended; /* wall, ns; ended 0: it has not */
     int exit_status;
-    uint32_t left_out; /* stages */
+    uint32_t left_out;    /* stages */
+    uint64_t tasks, done; /* of all stages, as the progress line counts them */
 };
 
 struct trp_status_stage {

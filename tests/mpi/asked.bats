@@ -3,7 +3,7 @@
 load drill.bash
 load ../lib/json.bash
 
-# long_run: one that goes on until `go` is there.
+# long_run: one that goes on until `go` is there; it tells nothing of itself, but with $told.
 long_run() {
     cat >p.yaml <<Y
 troupe: 1
@@ -13,7 +13,7 @@ stages:
   - {name: one, tasks: 3, run: "touch began; until [ -e go ]; do sleep 0.1; done"}
   - {name: two, after: [one], profile: wide, run: "true"}
 Y
-    troupe run --quiet --run-name r --local=2 --set=executor.memory=64m p.yaml &
+    troupe run ${told:---quiet} --run-name r --local=2 --set=executor.memory=64m p.yaml &
     wait_until [ -e began ]
     wait_until grep -q TaskStart troupe-runs/r/events.jsonl # written once a second
 }
@@ -66,6 +66,18 @@ talk() {
     [[ "$output" == "two: waiting, 1 task"* ]]
     run -2 troupe explain r six
     mv told troupe-runs/r/events.jsonl
+    touch go
+    wait $!
+}
+
+@test "the progress line counts as status does: all tasks that are known" {
+    moving_clock
+    told=--keep-going long_run 2>err
+    advance 6s
+    wait_until grep -q ' 0/4 tasks, 2 running' err
+    run -0 troupe status r
+    flat
+    [[ "$output" == *" 0 of 4 tasks done, 2 running"* ]]
     touch go
     wait $!
 }
