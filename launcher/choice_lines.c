@@ -20,22 +20,6 @@ struct line {
     UT_hash_handle hh;
 };
 
-static int write_text(const struct trp_stage_choice *c, char *buf, size_t size)
-{
-    uint32_t todo = c->items.ntasks - c->ndone;
-    char done[48] = "", run[48];
-    if (c->runs && c->ndone)
-        snprintf(done, sizeof done,
-                 c->ndone == 1 ? "%u task is done, " : "%u tasks are done, ", c->ndone);
-    if (c->runs && c->items.known)
-        snprintf(run, sizeof run, "%u of %u run%s", todo, c->items.ntasks,
-                 todo == 1 ? "s" : "");
-    else
-        strcpy(run, c->runs ? "runs" : "does not run");
-    return snprintf(buf, size, "%s%s%s%s", done, run, c->runs && *c->why ? ": " : "",
-                    c->runs ? c->why : "");
-}
-
 /* What there is no memory for is left out. */
 static void add(struct line **all, const struct trp_pipeline_stage *s,
                 const struct trp_stage_choice *c, bool each)
@@ -46,7 +30,7 @@ static void add(struct line **all, const struct trp_pipeline_stage *s,
         snprintf(name, sizeof name, "%s", s->name);
     else
         trp_name_stem(s->name, name, sizeof name);
-    write_text(c, text, sizeof text);
+    trp_stage_choice_words(c, text, sizeof text);
     if (asprintf(&key, "%s: %s", name, text) < 0)
         return;
     HASH_FIND_STR(*all, key, l);

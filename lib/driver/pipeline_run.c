@@ -36,6 +36,8 @@
 #include "os/clock.h"
 #include "os/strings.h"
 
+enum { STAGES_TOLD = 40 };
+
 /* Of waiting for contents of files. */
 #define PASS_NS INT64_C(20000000)
 #define TELL_NS INT64_C(3000000000)
@@ -72,15 +74,25 @@ static int refuse(const struct trp_run_spec *spec, const trp_error *err)
     return status;
 }
 
-/* What was done is done again: a line a stage. */
+/* Of a run that goes on, a line for each stage; where there are more, or nobody wants to
+ * hear of it, for those of which something that was done is done again. */
 static void tell_choices(const struct pipeline_run *run)
 {
     const trp_pipeline *p = run->s.pipeline;
-    for (uint32_t k = 0; k < p->nstages; k++) {
-        char line[512];
-        if (trp_stage_choice_text(p, run->choice, p->order[k], line, sizeof line))
+    uint32_t others = 0;
+    char line[512];
+    bool all = !run->spec->quiet && p->nstages <= STAGES_TOLD;
+    for (uint32_t k = 0; run->spec->earlier_runs && k < p->nstages; k++) {
+        bool again =
+            trp_stage_choice_text(p, run->choice, p->order[k], line, sizeof line);
+        if (again || all)
             say(run->spec, line);
+        else
+            others++;
     }
+    snprintf(line, sizeof line, "%u more stages go on as they were left", others);
+    if (others && !run->spec->quiet)
+        say(run->spec, line);
 }
 
 static int choose(struct pipeline_run *run, trp_error *err)

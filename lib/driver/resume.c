@@ -644,13 +644,33 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
     return 0;
 }
 
+void trp_stage_choice_words(const struct trp_stage_choice *c, char *buf, size_t size)
+{
+    uint32_t todo = c->items.ntasks - c->ndone;
+    char done[48] = "", run[48];
+    if (c->runs && c->ndone)
+        snprintf(done, sizeof done,
+                 c->ndone == 1 ? "%u task is done, " : "%u tasks are done, ", c->ndone);
+    if (c->runs && c->items.known)
+        snprintf(run, sizeof run, "%u of %u run%s", todo, c->items.ntasks,
+                 todo == 1 ? "s" : "");
+    else
+        strcpy(run, c->runs ? "runs" : "does not run");
+    snprintf(buf, size, "%s%s%s%s", done, run, c->runs && *c->why ? ": " : "",
+             c->runs ? c->why : "");
+}
+
 bool trp_stage_choice_text(const trp_pipeline *p, const struct trp_stage_choice *v,
                            uint32_t stage, char *buf, size_t size)
 {
     const struct trp_stage_choice *c = &v[stage];
     const char *name = p->stages[stage].name;
-    if (!c->runs || !*c->why)
+    if (!c->runs || !*c->why) {
+        char words[440];
+        trp_stage_choice_words(c, words, sizeof words);
+        snprintf(buf, size, "stage %s: %s", name, words);
         return false;
+    }
     if (c->nagain)
         snprintf(buf, size, "stage %s: %u task%s that %s done %s to run again: %s",
                  name, c->nagain, c->nagain == 1 ? "" : "s",

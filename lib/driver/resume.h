@@ -63,8 +63,10 @@ int trp_resume_check(const trp_pipeline *p, const char *from, const char *until,
  * when nothing is left between --from and --until. */
 int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choice **ret,
                       trp_error *err);
-/* "stage s: 3 of 4 tasks are done again: its command changed"; false: nothing that was
- * done is. */
+/* "2 tasks are done, 1 of 3 runs: its command changed". */
+void trp_stage_choice_words(const struct trp_stage_choice *c, char *buf, size_t size);
+/* "stage s: 3 tasks that were done are to run again: its command changed"; false: nothing
+ * that was done is, and it says what runs. */
 bool trp_stage_choice_text(const trp_pipeline *p, const struct trp_stage_choice *v,
                            uint32_t stage, char *buf, size_t size);
 void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n);

@@ -37,6 +37,7 @@ planned() {
     [ "$(planned)" = "$(planned)" ] # looking changes nothing
     [ "$(again)" = "a1 c 1 " ]
     grep -qx 'troupe: stage a: 1 task that was done is to run again: inputs of task 1 changed' err.txt
+    grep -qx 'troupe: stage b: does not run' err.txt # a line for each stage
     grep -qx 'troupe: stage c is to run again: stage a runs again' err.txt
     echo x >>ref.fa
     [ "$(again)" = "b " ]
