@@ -25,7 +25,7 @@
 #include "driver/failed_log.h"
 #include "driver/file_sums.h"
 #include "driver/foreach.h"
-#include "driver/leftovers.h"
+#include "driver/task_files.h"
 #include "events/run_folder.h"
 #include "events/task_logs.h"
 #include "os/held.h"
@@ -65,7 +65,8 @@ struct trp_command_job {
     struct trp_strings environ; /* cleaned */
     struct trp_end_lines end;
     trp_file_sums *sums; /* NULL: contents of files are not kept */
-    char *log;           /* of the task that was given up last */
+    trp_task_files *files;
+    char *log; /* of the task that was given up last */
     bool failed;
     uint32_t told; /* lines about leftovers */
 };
@@ -88,6 +89,23 @@ static void values_of_task(void *context, uint32_t task, struct trp_task_values 
 }
 
 /* ---- a stage starts ---- */
+
+/* The patterns of a task, or (task TRP_NONE) of the stage. */
+static void patterns_of(trp_command_job *j, uint32_t stage, uint32_t task,
+                        struct trp_strings *ret)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct trp_task_values v;
+    values_of_task(&j->running[stage], task, &v);
+    for (uint32_t i = 0; i < s->noutputs; i++) {
+        bool none, own = trp_output_of_task(s->outputs[i]);
+        char *pattern = own == (task != TRP_NONE)
+                            ? trp_output_expand(s->outputs[i], &v, &none)
+                            : NULL;
+        if (pattern)
+            trp_strings_take(ret, pattern);
+    }
+}
 
 /* Whether its tasks have to make it as a whole. */
 static bool is_checked(const struct trp_pipeline_stage *s, uint32_t output)
@@ -275,6 +293,10 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
             return rc;
         }
         look_before(j, stage);
+        struct trp_strings patterns = {0};
+        patterns_of(j, stage, TRP_NONE, &patterns);
+        trp_task_files_begin(j->files, j->specs.of[stage], TRP_NONE, &patterns, NULL,
+                             false, &(struct trp_leftovers){0});
     }
     *ret = (struct trp_stage_message){
         .work = TRP_WORK_COMMAND,
@@ -307,27 +329,43 @@ static void tell_leftovers(trp_command_job *j, const char *stage, uint32_t task,
     j->c.say(j->c.say_context, line);
 }
 
-/* What earlier attempts left of the task's own outputs. */
-static void remove_leftovers(trp_command_job *j, uint32_t stage, uint32_t task)
+/* What earlier attempts left of the task's own outputs goes. */
+static void files_begin(trp_command_job *j, uint32_t stage, uint32_t task,
+                        uint32_t number)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct trp_leftovers l = {0};
+    struct trp_strings patterns = {0};
     struct trp_task_values v;
-    struct trp_leftovers l = {
-        .base = j->c.cwd,
-        .run_dir = j->c.run_dir,
-        .since_ns = j->c.since_ns,
-    };
     values_of_task(&j->running[stage], task, &v);
-    for (uint32_t i = 0; i < s->noutputs; i++) {
-        bool none;
-        if (!trp_output_of_task(s->outputs[i]))
-            continue;
-        char *pattern = trp_output_expand(s->outputs[i], &v, &none);
-        if (pattern)
-            trp_leftovers_remove(&l, pattern, v.item);
-        free(pattern);
-    }
+    patterns_of(j, stage, task, &patterns);
+    trp_task_files_begin(j->files, j->specs.of[stage], task, &patterns,
+                         trp_done_log_left_by(j->c.log, trp_task_id(s->name, &v)),
+                         number || j->c.earlier_runs, &l);
     tell_leftovers(j, s->name, task, &l);
+}
+
+/* An attempt has ended. Of a barrier stage one that succeeded fails with the others. */
+static void files_end(trp_command_job *j, uint32_t stage,
+                      const struct trp_action *verdict)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    enum trp_end_status status = verdict->task_end.status;
+    uint32_t task = verdict->task_end.task;
+    bool done = status == TRP_END_SUCCESS && !s->spec.barrier;
+    bool started = status != TRP_END_START && status != TRP_END_RECALLED &&
+                   status != TRP_END_NEVER;
+    struct trp_task_values v;
+    if (!j->running[stage].has_own_outputs)
+        return;
+    const struct trp_outputs *left =
+        trp_task_files_end(j->files, j->specs.of[stage], task,
+                           done      ? TRP_ATTEMPT_SUCCEEDED
+                           : started ? TRP_ATTEMPT_FAILED
+                                     : TRP_ATTEMPT_UNSTARTED);
+    values_of_task(&j->running[stage], task, &v);
+    if (left && status != TRP_END_SUCCESS)
+        trp_done_log_left(j->c.log, task, trp_task_id(s->name, &v), left);
 }
 
 static void stage_attempt(void *context, uint32_t stage, uint32_t attempt)
@@ -343,8 +381,8 @@ static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number
     trp_command_job *j = context;
     struct running *r = &j->running[stage];
     struct trp_task_values v;
-    if (r->has_own_outputs && (number || j->c.earlier_runs))
-        remove_leftovers(j, stage, task);
+    if (r->has_own_outputs)
+        files_begin(j, stage, task, number);
     values_of_task(r, task, &v);
     l->has_item = v.item != NULL;
     l->extra = (const uint8_t *)v.item;
@@ -409,6 +447,7 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
         j->c.log, s->name, task, id,
         trp_task_print(&j->c.choice[j->specs.of[stage]], task, r->items.ntasks), read,
         &outputs);
+    trp_task_files_record(j->files, s->name, task, &outputs);
     if (j->sums && (outputs.n || inputs.n))
         trp_file_sums_task(j->sums, task, id, &outputs, &inputs);
     trp_outputs_free(&outputs);
@@ -463,6 +502,7 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
     struct running *r = &j->running[stage];
     char reason[TRP_ERROR_TEXT];
     r->late = r->ended;
+    files_end(j, stage, verdict);
     if (verdict->task_end.status == TRP_END_SUCCESS) {
         task_succeeded(j, stage, verdict->task_end.task);
     } else if (r->ended) {
@@ -547,6 +587,7 @@ static void task_given_up(void *context, uint32_t stage, uint32_t after,
         return;
     }
     r->given_up++;
+    trp_task_files_close(j->files, j->specs.of[stage], t->task);
     if (!r->reason || r->task != t->task)
         return;
     const struct trp_failed_attempt attempt = failed_attempt(j, stage);
@@ -639,6 +680,7 @@ static void record_stage(const trp_command_job *j, uint32_t stage)
         return;
     find_outputs(j, stage, TRP_NONE, &outputs);
     trp_done_log_stage(j->c.log, s->name, &outputs);
+    trp_task_files_record(j->files, s->name, TRP_NONE, &outputs);
     if (j->sums && outputs.n)
         trp_file_sums_stage(j->sums, s->name, &outputs);
     trp_outputs_free(&outputs);
@@ -689,6 +731,7 @@ static void stage_ended(void *context, uint32_t stage, const struct trp_action *
         return;
     if (j->running[stage].body.size)
         drop_log_dir(j, stage_of(j, stage)->name);
+    trp_task_files_close(j->files, j->specs.of[stage], TRP_NONE);
     if (outcome == TRP_OUTCOME_FAILED)
         stage_failed(j, stage, verdict);
     else if (outcome == TRP_OUTCOME_SUCCEEDED)
@@ -811,7 +854,11 @@ int trp_command_job_new(const struct trp_command_job_config *config,
     };
     if (j->work.first_attempt)
         trp_done_log_attempt(j->c.log, j->work.first_attempt);
-    int r = fill(j, err);
+    j->files = trp_task_files_new(j->c.pipeline, j->c.cwd, j->c.run_dir);
+    int r = j->files ? fill(j, err)
+                     : trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
+    if (r == 0)
+        trp_done_log_each(j->c.log, trp_task_files_record, j->files);
     if (r == 0 && j->c.contents)
         r = trp_file_sums_open(j->c.cwd, j->c.log, &j->sums, err);
     if (r < 0) {
@@ -827,6 +874,7 @@ void trp_command_job_free(trp_command_job *j)
     if (!j)
         return;
     trp_command_job_stop_reading(j);
+    trp_task_files_free(j->files);
     for (uint32_t i = 0; j->running && i < j->spec.nstages; i++)
         running_free(&j->running[i]);
     free(j->running);

@@ -33,14 +33,15 @@ struct trp_command_job_config {
     uint32_t nenviron;
     const char *cwd; /* where relative paths begin, absolute */
     const char *run_name, *run_dir;
-    trp_done_log *log; /* what is done is written here */
-    bool keep_going;   /* run.keep_going */
+    trp_done_log
+        *log;        /* what is done is written here; what it had is looked at while the
+                        * job is made */
+    bool keep_going; /* run.keep_going */
     int64_t outputs_wait_ns;
     uint32_t earlier_runs; /* in this folder; attempts of stages are numbered on, so
                             * that logs of earlier runs stay; they may have left outputs
                             * of tasks that run now */
     bool contents;         /* what files contain is kept (resume.check) */
-    int64_t since_ns; /* the first start of the run: what is older is not its own */
     /* Takes a line for the user, without "troupe: "; NULL: none. */
     void (*say)(void *context, const char *line);
     void *say_context;

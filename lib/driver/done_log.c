@@ -6,9 +6,9 @@
  * table. A drop of a task is kept as an entry of the same array; when the array is
  * sorted, it cancels the oldest record of its id before it. So are the sums of a task's
  * files: they go to the last record of their id and task before them. A drop of a stage
- * cancels every record of an earlier line. Stages are a sorted table of names. A file that
- * two records have, of a folder that several name or by patterns that overlap, is that of the
- * later one: the earlier would say for ever that it has changed.
+ * cancels every record of an earlier line. Stages are a sorted table of names. Of a file that
+ * several records have, in a folder that several tasks name or by patterns that overlap, the
+ * last one says what it is: an earlier one would say for ever that it has changed.
  *
  * Paths are any bytes and JSON is not: what is no printable ASCII, and '%', is written
  * as %XX. A line is one write; when a write was short (disk full), the next begins with
@@ -31,6 +31,7 @@
 #include "core/base/array.h"
 #include "core/base/bytes.h"
 #include "core/base/escape.h"
+#include "core/base/ids.h"
 #include "os/clock.h"
 #include "os/held.h"
 
@@ -38,6 +39,13 @@
 enum { ATTEMPTS_MAX = 1 << 20 };
 /* Entries that are no records: for `stage`. */
 enum { IS_DROP = UINT32_MAX, IS_SUMS = UINT32_MAX - 1 };
+
+/* What a failed attempt left. */
+struct left {
+    struct trp_print id;
+    uint64_t line;
+    struct trp_outputs files;
+};
 
 struct stage {
     char *name;
@@ -69,6 +77,8 @@ struct trp_done_log {
     uint32_t *open; /* by stage: records that count and were not given out */
     struct trp_done_record *records;
     uint32_t nrecords, records_capacity;
+    struct left *left; /* sorted by id; stays when the rest is forgotten */
+    uint32_t nleft, left_capacity;
 };
 
 /* ---- reading ---- */
@@ -105,7 +115,11 @@ static bool outputs_get(const json_t *list, struct trp_outputs *ret)
             .size = json_integer_value(json_array_get(one, 1)),
             .mtime_ns = json_integer_value(json_array_get(one, 2)),
         };
-        print_get(json_array_get(one, 3), &o.sum);
+        const json_t *ino = json_array_get(one, 3);
+        print_get(ino, &o.sum);
+        if (json_is_integer(ino))
+            o.ino = (uint64_t)json_integer_value(ino);
+        o.ctime_ns = json_integer_value(json_array_get(one, 4));
         good = o.path && trp_outputs_append(ret, &o) == 0;
     }
     if (!good)
@@ -204,6 +218,20 @@ static int read_sums(trp_done_log *l, const json_t *j, uint64_t line)
     return TRP_ENOMEM;
 }
 
+static int read_left(trp_done_log *l, const json_t *j, uint64_t line)
+{
+    struct left one = {.line = line};
+    if (!print_get(json_object_get(j, "left"), &one.id) ||
+        !outputs_get(json_object_get(j, "outputs"), &one.files))
+        return 0;
+    if (!TRP_ARRAY_GROW(l->left, l->nleft, l->left_capacity)) {
+        trp_outputs_free(&one.files);
+        return TRP_ENOMEM;
+    }
+    l->left[l->nleft++] = one;
+    return 0;
+}
+
 static int read_stage(trp_done_log *l, const json_t *j, const char *name, uint64_t line)
 {
     struct stage *s = stage_make(l, name);
@@ -248,6 +276,8 @@ static int read_line(trp_done_log *l, const char *text, size_t n, uint64_t line)
         r = read_done(l, j, line);
     else if (json_object_get(j, "sums"))
         r = read_sums(l, j, line);
+    else if (json_object_get(j, "left"))
+        r = read_left(l, j, line);
     else if (print_get(json_object_get(j, "drop"), &drop.id))
         r = record_add(l, &drop);
     else if (is)
@@ -270,6 +300,13 @@ static int by_id(const struct trp_print *a, const struct trp_print *b)
 static int compare(const void *a, const void *b)
 {
     const struct trp_done_record *x = a, *y = b;
+    int order = by_id(&x->id, &y->id);
+    return order ? order : x->line < y->line ? -1 : x->line > y->line;
+}
+
+static int compare_left(const void *a, const void *b)
+{
+    const struct left *x = a, *y = b;
     int order = by_id(&x->id, &y->id);
     return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
@@ -347,8 +384,8 @@ static void close_up(struct trp_outputs *o)
     o->n = n;
 }
 
-/* Gives each file to the last record that has it. What a stage has as a whole and what its
- * tasks have are not two records. */
+/* Leaves out of each record the files that a later one has as they were then. What a stage
+ * has as a whole and what its tasks have are not two records. */
 static int settle_claims(trp_done_log *l)
 {
     struct claims c = {0};
@@ -372,7 +409,9 @@ static int settle_claims(trp_done_log *l)
         const struct claim *one = &c.v[i], *first = &c.v[last];
         if (one->path != first->path)
             first = &c.v[last = i];
-        if (one->line == first->line ||
+        const struct trp_output *is = &one->list->v[one->at],
+                                *last_is = &first->list->v[first->at];
+        if ((is->size == last_is->size && is->mtime_ns == last_is->mtime_ns) ||
             (one->stage == first->stage && one->of_stage != first->of_stage))
             continue;
         free(one->list->v[one->at].path);
@@ -422,6 +461,8 @@ static int drop_superseded(trp_done_log *l)
         if (l->records[i].stage < IS_SUMS && !l->records[i].dropped)
             l->open[l->records[i].stage]++;
     free(dropped);
+    if (l->nleft)
+        qsort(l->left, l->nleft, sizeof *l->left, compare_left);
     return settle_claims(l);
 }
 
@@ -502,6 +543,36 @@ struct trp_done_record *trp_done_log_find(trp_done_log *l, struct trp_print id)
         return r;
     }
     return NULL;
+}
+
+const struct trp_outputs *trp_done_log_left_by(const trp_done_log *l,
+                                               struct trp_print id)
+{
+    uint32_t low = 0, high = l->nleft;
+    while (low < high) { /* the first behind those of `id` */
+        uint32_t middle = low + (high - low) / 2;
+        if (by_id(&l->left[middle].id, &id) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && by_id(&l->left[low - 1].id, &id) == 0 ? &l->left[low - 1].files
+                                                        : NULL;
+}
+
+void trp_done_log_each(const trp_done_log *l, trp_done_file *each, void *context)
+{
+    const char **name = calloc((size_t)l->nstages + 1, sizeof *name);
+    for (uint32_t i = 0; name && i < l->nstages; i++) {
+        const struct stage *s = l->stages[i];
+        name[s->index] = s->name;
+        each(context, s->name, TRP_NONE, &s->outputs);
+    }
+    for (uint32_t i = 0; name && i < l->nrecords; i++)
+        if (l->records[i].stage < IS_SUMS)
+            each(context, name[l->records[i].stage], l->records[i].task,
+                 &l->records[i].outputs);
+    free(name);
 }
 
 const struct trp_outputs *trp_done_log_stage_outputs(const trp_done_log *l,
@@ -611,7 +682,7 @@ static bool is_known(struct trp_print print)
     return print.high || print.low;
 }
 
-static void put_outputs(trp_done_log *l, const struct trp_outputs *o)
+static void put_outputs(trp_done_log *l, const struct trp_outputs *o, bool identity)
 {
     put_text(l, "\"outputs\":[");
     for (size_t i = 0; i < o->n; i++) {
@@ -619,7 +690,10 @@ static void put_outputs(trp_done_log *l, const struct trp_outputs *o)
         put_path(l, o->v[i].path);
         put_text(l, "\",%lld,%lld", (long long)o->v[i].size,
                  (long long)o->v[i].mtime_ns);
-        if (is_known(o->v[i].sum))
+        if (identity)
+            put_text(l, ",%lld,%lld", (long long)o->v[i].ino,
+                     (long long)o->v[i].ctime_ns);
+        else if (is_known(o->v[i].sum))
             put_print(l, ",", o->v[i].sum);
         put_text(l, "]");
     }
@@ -684,7 +758,7 @@ static void put_files(trp_done_log *l, struct trp_print inputs,
         put_print(l, "\"inputs\":", inputs);
         put_text(l, ",");
     }
-    put_outputs(l, outputs);
+    put_outputs(l, outputs, false);
 }
 
 void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
@@ -710,6 +784,16 @@ void trp_done_log_sums(trp_done_log *l, uint32_t task, struct trp_print id,
     write_line(l);
 }
 
+void trp_done_log_left(trp_done_log *l, uint32_t task, struct trp_print id,
+                       const struct trp_outputs *files)
+{
+    begin_line(l);
+    put_print(l, "{\"left\":", id);
+    put_text(l, ",\"task\":%u,", task);
+    put_outputs(l, files, true);
+    write_line(l);
+}
+
 void trp_done_log_is(trp_done_log *l, const char *stage,
                      const struct trp_print_parts *parts)
 {
@@ -728,7 +812,7 @@ void trp_done_log_stage(trp_done_log *l, const char *stage,
 {
     begin_line(l);
     put_text(l, "{\"stage_outputs\":\"%s\",", stage);
-    put_outputs(l, outputs);
+    put_outputs(l, outputs, false);
     write_line(l);
     sync_sometimes(l);
 }
@@ -779,6 +863,9 @@ int trp_done_log_close(trp_done_log *l, trp_error *err)
         close(l->fd);
     }
     trp_done_log_forget(l);
+    for (uint32_t i = 0; i < l->nleft; i++)
+        trp_outputs_free(&l->left[i].files);
+    free(l->left);
     trp_buf_free(&l->line);
     pthread_mutex_destroy(&l->write);
     free(l->path);

@@ -6,6 +6,9 @@
  *     {"stage_outputs": S, "outputs": […]}     at a stage's end
  *     {"sums": ID, "task": N, "inputs": PRINT, "outputs": [[PATH, SIZE, NS, PRINT], …]}
  *                                              contents of what the task read and made
+ *     {"left": ID, "task": N, "outputs": [[PATH, SIZE, NS, INODE, NS], …]}
+ *                                              what a failed attempt left, which is to go
+ *                                              before the next one
  *     {"stage_is": S, "command": PRINT, …}     of what a stage's PRINT is made, part by
  *                                              part; when it begins
  *     {"drop": ID}                             that task's record counts no more
@@ -74,6 +77,15 @@ bool trp_done_log_drop_rest(trp_done_log *l, const char *stage);
 /* What the stage left when it last ended; NULL: nothing is known of that. */
 const struct trp_outputs *trp_done_log_stage_outputs(const trp_done_log *l,
                                                      const char *stage);
+/* Calls `each` for the files of every record, also of those that count no more; `task`
+ * TRP_NONE: of the stage as a whole. */
+typedef void trp_done_file(void *context, const char *stage, uint32_t task,
+                           const struct trp_outputs *files);
+void trp_done_log_each(const trp_done_log *l, trp_done_file *each, void *context);
+/* What the last attempt of the task left that failed before this start; NULL: nothing is known
+ * of that. Stays until the log is closed. */
+const struct trp_outputs *trp_done_log_left_by(const trp_done_log *l,
+                                               struct trp_print id);
 /* What the stage was when it began last; NULL: nothing is known of that. */
 const struct trp_print_parts *trp_done_log_parts(const trp_done_log *l,
                                                  const char *stage);
@@ -94,6 +106,8 @@ void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
 /* What the files of that task contain, which was recorded before. */
 void trp_done_log_sums(trp_done_log *l, uint32_t task, struct trp_print id,
                        struct trp_print inputs_sums, const struct trp_outputs *outputs);
+void trp_done_log_left(trp_done_log *l, uint32_t task, struct trp_print id,
+                       const struct trp_outputs *files);
 void trp_done_log_is(trp_done_log *l, const char *stage,
                      const struct trp_print_parts *parts);
 void trp_done_log_stage(trp_done_log *l, const char *stage,

@@ -1,17 +1,15 @@
 /*
  * Removal of leftovers, by descriptors.
  *
- * Where a match lies is found out once, by realpath; then its folder is opened from the
- * working folder on, part by part and through no link, so that it is the folder that
- * was judged although somebody swaps one meanwhile. Below it, too, nothing is followed.
+ * Where a file lies is found out once, by realpath of its folder; then that is opened from the
+ * working folder on, part by part and through no link, so that it is the folder that was
+ * judged although somebody swaps one meanwhile.
  *
- * Each file and folder is judged by its own ctime, taken before anything in it is
- * removed: a folder that is older than the run may hold files that are not. Its mtime
- * would not do, which anybody may set.
+ * A file is what it was when its number, size and times are. Of a folder the number is
+ * enough, since it changes with what goes from it; it goes only when it is empty.
  */
 #include "driver/leftovers.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,64 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/glob.h"
 #include "os/strings.h"
-
-static void stays(struct trp_leftovers *l, const char *path, const char *why)
-{
-    if (l->stay++ > 0)
-        return;
-    snprintf(l->first, sizeof l->first, "%s", path);
-    snprintf(l->why, sizeof l->why, "%s", why);
-}
-
-static bool is_ours(const struct trp_leftovers *l, const struct stat *st)
-{
-    return (int64_t)st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec >=
-           l->since_ns;
-}
-
-static void remove_at(struct trp_leftovers *l, int folder, const char *name,
-                      const char *path, int depth);
-
-/* What is in the folder `name`. */
-static void remove_inside(struct trp_leftovers *l, int folder, const char *name,
-                          const char *path, int depth)
-{
-    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir && fd >= 0)
-        close(fd);
-    if (!dir) /* an empty one can be removed all the same */
-        return;
-    for (struct dirent *e; (e = readdir(dir));) {
-        char *below = NULL;
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            asprintf(&below, "%s/%s", path, e->d_name) < 0)
-            continue;
-        remove_at(l, fd, e->d_name, below, depth + 1);
-        free(below);
-    }
-    closedir(dir);
-}
-
-static void remove_at(struct trp_leftovers *l, int folder, const char *name,
-                      const char *path, int depth)
-{
-    struct stat st;
-    uint32_t stay = l->stay;
-    if (depth > TRP_GLOB_DEPTH || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return;
-    bool is_folder = S_ISDIR(st.st_mode);
-    if (is_folder)
-        remove_inside(l, folder, name, path, depth);
-    if (!is_ours(l, &st))
-        stays(l, path, "it is older than the run");
-    else if (l->stay == stay &&
-             unlinkat(folder, name, is_folder ? AT_REMOVEDIR : 0) != 0 &&
-             errno != ENOENT)
-        stays(l, path, strerror(errno));
-}
 
 /* The part of `path` below the folder `base`, both real paths; NULL: it is not there.
  */
@@ -107,58 +48,73 @@ static int open_below(const char *base, const char *part)
     return fd;
 }
 
-/* Whether the folder `path` is `other` or holds it. Both exist. */
-static bool holds(const char *path, const char *other)
+/* The folder that a path is in, opened, and its name in there; -1: it is not to be touched,
+ * or gone, as *ret_why says ("" : gone). */
+static int open_place(const struct trp_leftovers *l, const char *path, char *ret_name,
+                      size_t size, const char **ret_why)
 {
-    char a[PATH_MAX], b[PATH_MAX];
-    return realpath(path, a) && realpath(other, b) && part_below(a, b);
+    char base[PATH_MAX], place[PATH_MAX], run[PATH_MAX];
+    char *full = trp_path_join(l->base, path);
+    for (size_t k = full ? strlen(full) : 0; k > 1 && full[k - 1] == '/'; k--)
+        full[k - 1] = '\0'; /* "link/" is the folder, "link" the link */
+    char *slash = full ? strrchr(full, '/') : NULL;
+    const char *name = slash ? slash + 1 : "";
+    int fd = -1;
+    *ret_why = "";
+    snprintf(ret_name, size, "%s", name);
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        *ret_why = "it has no name of its own";
+    } else if (*slash = '\0',
+               realpath(l->base, base) && realpath(slash == full ? "/" : full, place)) {
+        const char *part = part_below(base, place);
+        if (!part)
+            *ret_why = "it lies outside the working folder";
+        else if (realpath(l->run_dir, run) && part_below(run, place))
+            *ret_why = "it is in the run's folder";
+        else
+            fd = open_below(base, part);
+    }
+    free(full);
+    return fd;
 }
 
-/* `full` is `path` in the working folder, without a slash at its end; changed. */
-static void remove_match(struct trp_leftovers *l, const char *path, char *full)
+static void remove_one(struct trp_leftovers *l, const struct trp_output *o)
 {
-    char base[PATH_MAX], place[PATH_MAX];
-    char *slash = strrchr(full, '/');
-    const char *name = slash ? slash + 1 : "", *part;
-    if (holds(full, l->base) || holds(full, l->run_dir)) {
-        stays(l, path, "the working folder or the run's is in it");
+    char name[NAME_MAX + 1];
+    const char *why;
+    struct trp_output now = {0};
+    int fd = open_place(l, o->path, name, sizeof name, &why);
+    if (fd < 0) {
+        if (*why)
+            trp_leftovers_stays(l, o->path, why);
         return;
     }
-    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-        stays(l, path, "it has no name of its own");
-        return;
-    }
-    *slash = '\0';
-    if (!realpath(l->base, base) || !realpath(slash == full ? "/" : full, place))
-        return;
-    part = part_below(base, place);
-    if (!part) {
-        stays(l, path, "it lies outside the working folder");
-        return;
-    }
-    int fd = open_below(base, part);
-    if (fd < 0)
-        return;
-    remove_at(l, fd, name, path, 0);
+    bool folder = o->size < 0;
+    if (!trp_output_measure_at(fd, name, &now)) /* it is gone */
+        ;
+    else if (folder ? now.size >= 0 || now.ino != o->ino : !trp_output_is_same(&now, o))
+        trp_leftovers_stays(l, o->path, "it has changed since");
+    else if (unlinkat(fd, name, folder ? AT_REMOVEDIR : 0) != 0 && errno != ENOENT &&
+             !(folder && (errno == ENOTEMPTY || errno == EEXIST)))
+        trp_leftovers_stays(l, o->path, strerror(errno));
     close(fd);
 }
 
-void trp_leftovers_remove(struct trp_leftovers *l, const char *pattern,
-                          const char *keep)
+void trp_leftovers_remove(struct trp_leftovers *l, const struct trp_outputs *files)
 {
-    char **files;
-    size_t n;
-    if (trp_glob(l->base, pattern, &files, &n, NULL) < 0)
+    for (uint32_t i = files->n; i-- > 0;)
+        remove_one(l, &files->v[i]);
+}
+
+void trp_leftovers_stays(struct trp_leftovers *l, const char *path, const char *why)
+{
+    char name[NAME_MAX + 1];
+    const char *of_place;
+    if (l->stay++ > 0)
         return;
-    for (size_t i = 0; i < n; i++) {
-        if (keep && strcmp(files[i], keep) == 0)
-            continue;
-        char *full = trp_path_join(l->base, files[i]);
-        for (size_t k = full ? strlen(full) : 0; k > 1 && full[k - 1] == '/'; k--)
-            full[k - 1] = '\0'; /* "link/" is the folder, "link" the link */
-        if (full)
-            remove_match(l, files[i], full);
-        free(full);
-    }
-    trp_glob_free(files, n);
+    int fd = open_place(l, path, name, sizeof name, &of_place);
+    if (fd >= 0)
+        close(fd);
+    snprintf(l->first, sizeof l->first, "%s", path);
+    snprintf(l->why, sizeof l->why, "%s", *of_place ? of_place : why);
 }

@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "driver/command_job.h"
@@ -34,7 +33,6 @@
 #include "driver/run_spec.h"
 #include "events/run_folder.h"
 #include "os/clock.h"
-#include "os/strings.h"
 
 enum { STAGES_TOLD = 40 };
 
@@ -113,22 +111,7 @@ static int choose(struct pipeline_run *run, trp_error *err)
         .log = spec->earlier_runs ? run->log : NULL,
         .contents = trp_resume_checks_contents(run->s.options),
     };
-    r = trp_resume_choose(&request, &run->choice, err);
-    trp_done_log_forget(run->log);
-    return r;
-}
-
-/* The run's first start, by the clock of its folder: its lock is made then and never
- * written. Where that cannot be told, nothing is this run's. */
-static int64_t first_start(const char *run_dir)
-{
-    struct stat st;
-    char *lock = trp_path_join(run_dir, "state/lock");
-    int r = lock ? stat(lock, &st) : -1;
-    free(lock);
-    return r < 0
-               ? INT64_MAX
-               : (int64_t)st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+    return trp_resume_choose(&request, &run->choice, err);
 }
 
 static void say_line(void *context, const char *line)
@@ -155,7 +138,6 @@ static int make_job(struct pipeline_run *run, trp_error *err)
         .outputs_wait_ns = trp_options_time_ns(run->s.options, "outputs.wait"),
         .earlier_runs = spec->earlier_runs,
         .contents = trp_resume_checks_contents(run->s.options),
-        .since_ns = first_start(spec->run_dir),
         .say = say_line,
         .say_context = run->spec,
     };
@@ -201,7 +183,11 @@ static int prepare(struct pipeline_run *run, trp_error *err)
         r = choose(run, err);
     if (r == 0)
         r = check_fit(run, err);
-    return r < 0 ? r : make_job(run, err);
+    if (r == 0)
+        r = make_job(run, err);
+    if (run->log)
+        trp_done_log_forget(run->log);
+    return r;
 }
 
 /* Tells the driver of the default profile and of each that a stage of the job uses. A

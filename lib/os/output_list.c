@@ -29,6 +29,24 @@ static int64_t ns_of(struct timespec t)
     return (int64_t)t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
+static void fill(const struct stat *st, struct trp_output *ret)
+{
+    bool folder = S_ISDIR(st->st_mode);
+    ret->size = folder ? -1 : (int64_t)st->st_size;
+    ret->mtime_ns = folder ? 0 : ns_of(st->st_mtim);
+    ret->ino = st->st_ino;
+    ret->ctime_ns = ns_of(st->st_ctim);
+}
+
+bool trp_output_measure_at(int folder, const char *name, struct trp_output *ret)
+{
+    struct stat st;
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    fill(&st, ret);
+    return true;
+}
+
 static bool look(const char *base, const char *path, bool follow,
                  struct trp_output *ret, bool *ret_link)
 {
@@ -42,12 +60,8 @@ static bool look(const char *base, const char *path, bool follow,
     free(full);
     if (!there)
         return false;
-    bool folder = S_ISDIR(st.st_mode);
     *ret_link = link;
-    ret->size = folder ? -1 : (int64_t)st.st_size;
-    ret->mtime_ns = folder ? 0 : ns_of(st.st_mtim);
-    ret->ino = st.st_ino;
-    ret->ctime_ns = ns_of(st.st_ctim);
+    fill(&st, ret);
     if (link && follow) {
         ret->ino = ret->ino * 31 + own.st_ino;
         if (ns_of(own.st_ctim) > ret->ctime_ns)

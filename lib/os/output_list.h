@@ -55,6 +55,8 @@ void trp_outputs_free(struct trp_outputs *o);
  * left alone. */
 bool trp_output_measure(const char *base, const char *path, bool follow,
                         struct trp_output *ret);
+/* The same of a name in an open folder; a link is looked at itself. */
+bool trp_output_measure_at(int folder, const char *name, struct trp_output *ret);
 /* Whether the file was not changed between two looks at it. */
 bool trp_output_is_same(const struct trp_output *a, const struct trp_output *b);
 /* In the order of their paths, for trp_outputs_find. */

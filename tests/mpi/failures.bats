@@ -100,7 +100,7 @@ troupe: 1
 stages:
   - name: s
     foreach: {items: [../../victim]}
-    outputs: ["out/$TROUPE_ITEM", "old/$TROUPE_TASK", "new/$TROUPE_TASK"]
+    outputs: ["out/$TROUPE_ITEM", {file: "old/$TROUPE_TASK", optional: true}, "new/$TROUPE_TASK"]
     run: "[ ! -e new/0 ] || exit 7; mkdir -p new; echo x > new/0; echo x >> ../victim/data; [ $TROUPE_ATTEMPT = 1 ]"
 Y
     run -0 --separate-stderr troupe run --run-name r p.yaml
@@ -108,6 +108,47 @@ Y
     [ -e old/0 ]
     line="troupe: stage s: task 0 runs again, its output out/../../victim stays: it lies outside the working folder; as does 1 more"
     [[ "$stderr" == *"$line"* ]]
+}
+
+@test "a retry removes nothing of another task, of what was there, or of what came meanwhile" {
+    cat >p.yaml <<'Y'
+troupe: 1
+name: p
+stages:
+  - {name: before, tasks: 2, outputs: ["o.1.before.$TROUPE_TASK"], run: "echo >o.1.before.$TROUPE_TASK"}
+  - name: s
+    after: [before]
+    tasks: 12
+    outputs: ["o.$TROUPE_TASK*", "d", {file: "d/$TROUPE_TASK.*", optional: true}]
+    retries: {max_failures: 2}
+    run: |
+      echo $TROUPE_ATTEMPT >o.$TROUPE_TASK.x
+      mkdir -p d
+      [ $TROUPE_TASK != 1 ] || [ $TROUPE_ATTEMPT = 1 ] || { echo >o.1.part; echo >d/1.part; echo more >>o.1.mine; until [ -e d/10 -a -e d/11.part ]; do sleep 0.01; done; exit 1; }
+      [ $TROUPE_TASK != 11 ] || { echo >d/11.part; echo >o.11.part; until [ -e again ]; do sleep 0.01; done; }
+      [ $TROUPE_TASK != 1 ] || echo >again
+      echo >d/$TROUPE_TASK
+Y
+    echo mine >o.1.mine
+    run -0 --separate-stderr troupe run --local=3 --run-name r p.yaml
+    [ "$(echo o.1*)" = "o.1.before.0 o.1.before.1 o.1.mine o.1.x o.10.x o.11.part o.11.x" ]
+    [ "$(echo d/1*)" = "d/1 d/10 d/11 d/11.part" ]
+    [ "$(cat o.1.mine o.1.x)" = $'mine\nmore\n1' ]
+    [[ "$stderr" == *"stage s: task 1 runs again, its output o.1.before.0 stays: task 0 of stage before has made it; as do "* ]]
+}
+
+@test "at the next start goes what a failed attempt had left, not what came between the two" {
+    one 'tasks: 1, outputs: ["o.$TROUPE_TASK*"], retries: {max_failures: 1}, run: "echo >o.0.part; echo >o.0.late; [ -e go ] && echo >o.0"'
+    run -1 troupe run --run-name r p.yaml
+    touch o.0.mine o.0.late go
+    run -0 --separate-stderr troupe run --resume r
+    [ "$(echo o.0*)" = "o.0 o.0.late o.0.mine o.0.part" ]
+    [[ "$stderr" == *"stage s: task 0 runs again, its output o.0.late stays: it has changed since; as does 1 more"* ]]
+    sed -i 's/echo >o.0.part; //' p.yaml
+    rm go
+    run -1 troupe run --run-name q p.yaml # there before: nothing of it goes
+    run -1 troupe run --resume q
+    [ -e o.0.part ]
 }
 
 @test "logs are their owner's alone whatever the umask, and there only when something was printed" {

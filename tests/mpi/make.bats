@@ -225,6 +225,25 @@ Y
     [ "$(planned | tail -1)" = "whole: 2 of 2 run" ] # although its tasks have succeeded
 }
 
+@test "tasks that name one folder are done, although each saw there what another still wrote" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - name: a
+    foreach: {items: [d/x, d/y]}
+    outputs: ["${dir}"]
+    run: |
+      mkdir -p d; echo $TROUPE_TASK >>ran; echo part >$TROUPE_ITEM
+      [ $TROUPE_TASK = 1 ] || { until [ -e d/y ]; do sleep 0.01; done; exit 0; }
+      until grep -q '"task":0' troupe-runs/r/state/done.jsonl; do sleep 0.01; done; echo longer >d/y
+Y
+    run -0 troupe run --local=2 --run-name r p.yaml
+    [ "$(again)" = "" ]
+    rm d/y
+    [ "$(again)" = "1 " ]
+    [ "$(again)" = "" ]
+}
+
 @test "outputs of a gang may be late on the node that starts it" {
     cat >p.yaml <<'Y'
 troupe: 1

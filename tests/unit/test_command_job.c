@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include "driver/command_env.h"
-#include "driver/leftovers.h"
 #include "driver/output_files.h"
 #include "driver_run.h"
 #include "unit.h"
@@ -224,89 +223,6 @@ TEST("outputs are expanded as a shell would, literally")
     g_assert_false(trp_output_of_task("a/*"));
 }
 
-TEST("removing keeps to what is meant")
-{
-    char *d = files_new(), *run_dir = g_build_filename(d, "troupe-runs", "r", NULL);
-    g_autofree char *link = g_build_filename(d, "out", "7", "link", NULL);
-    struct trp_leftovers l = {.base = d, .run_dir = run_dir};
-    files_put(d, "out/7/a/b", "x");
-    files_put(d, "out/8/a", "x");
-    files_put(d, "keep/a", "x");
-    files_put(run_dir, "state/x", "x");
-    g_assert_cmpint(symlink("../../keep", link), ==, 0);
-    trp_leftovers_remove(&l, "out/7", NULL);
-    g_assert_false(files_there(d, "out/7"));
-    g_assert_true(files_there(d, "out/8/a"));
-    g_assert_true(files_there(d, "keep/a"));
-    trp_leftovers_remove(&l, "keep/a", "keep/a");
-    g_assert_cmpuint(l.stay, ==, 0);
-    trp_leftovers_remove(&l, ".", NULL);
-    trp_leftovers_remove(&l, "..", NULL);
-    trp_leftovers_remove(&l, "out/.", NULL);
-    g_assert_cmpuint(l.stay, ==, 3);
-    trp_leftovers_remove(&l, "*", "out"); /* not the run's folder */
-    g_assert_cmpuint(l.stay, ==, 4);
-    g_assert_true(files_there(d, "troupe-runs/r/state/x"));
-    g_assert_true(files_there(d, "out/8/a"));
-    g_assert_false(files_there(d, "keep"));
-    g_free(run_dir);
-    files_free(d);
-}
-
-/* The clock of files, after which nothing has the ctime of what was made before. */
-static int64_t file_clock(const char *dir)
-{
-    struct stat st;
-    g_autofree char *path = g_build_filename(dir, "clock", NULL);
-    g_usleep(30000);
-    g_assert_true(g_file_set_contents(path, "", 0, NULL));
-    g_assert_cmpint(stat(path, &st), ==, 0);
-    g_usleep(30000);
-    return (int64_t)st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec;
-}
-
-TEST("only what the run made below its folder is removed")
-{
-    char *top = files_new(), *d = g_build_filename(top, "work", NULL);
-    g_autofree char *run_dir = g_build_filename(d, "troupe-runs", "r", NULL);
-    g_autofree char *to = g_build_filename(d, "to", NULL);
-    g_autofree char *in = g_build_filename(d, "in", NULL);
-    files_put(run_dir, "state/x", "");
-    files_put(d, "mixed/old", "");
-    files_put(d, "touched", "");
-    files_put(d, "out/x", "");
-    struct trp_leftovers l = {
-        .base = d, .run_dir = run_dir, .since_ns = file_clock(top)};
-    files_put(top, "victim/f", ""); /* as young as the run, but not below its folder */
-    files_put(d, "mixed/new/f", "");
-    files_put(d, "touched", "again");
-    files_put(d, "deep/x", "");
-    g_assert_cmpint(symlink("../victim", to), ==, 0);
-    g_assert_cmpint(symlink("deep", in), ==, 0);
-    trp_leftovers_remove(&l, "out/../../victim", NULL);
-    g_assert_cmpstr(l.first, ==, "out/../../victim");
-    g_assert_cmpstr(l.why, ==, "it lies outside the working folder");
-    trp_leftovers_remove(&l, "to/f", NULL); /* by a link */
-    g_assert_cmpuint(l.stay, ==, 2);
-    g_assert_true(files_there(top, "victim/f"));
-    l.stay = 0;
-    trp_leftovers_remove(&l, "mixed", NULL); /* its old file, not itself once more */
-    g_assert_cmpstr(l.first, ==, "mixed/old");
-    g_assert_cmpstr(l.why, ==, "it is older than the run");
-    g_assert_cmpuint(l.stay, ==, 1);
-    g_assert_false(files_there(d, "mixed/new"));
-    trp_leftovers_remove(&l, "touched", NULL);
-    trp_leftovers_remove(&l, "in/x", NULL); /* a link that stays below */
-    trp_leftovers_remove(&l, "to", NULL);   /* the link itself */
-    g_assert_cmpuint(l.stay, ==, 1);
-    g_assert_false(files_there(d, "touched"));
-    g_assert_false(files_there(d, "deep/x"));
-    g_assert_false(files_there(d, "to"));
-    g_assert_true(files_there(top, "victim/f"));
-    g_free(d);
-    files_free(top);
-}
-
 TEST("leftovers go before the next attempt")
 {
     static const char yaml[] =
@@ -317,14 +233,15 @@ TEST("leftovers go before the next attempt")
     trp_error err = {0};
     g_assert_cmpint(run_open(&r, yaml, false, &err), ==, 0);
     const struct trp_work *w = trp_command_job_work(r.job);
+    w->launch(w->context, 0, 0, 0, &l);
+    g_assert_cmpint(l.has_item, ==, 1);
+    g_assert_cmpmem(l.extra, l.extra_size, "a", 1);
+    w->launch(w->context, 0, 1, 0, &l);
     files_put(r.dir, "o/a.1", "");
     files_put(r.dir, "o/b.1", "");
     files_put(r.dir, "t1", "");
     files_put(r.dir, "all/x", "");
-    w->launch(w->context, 0, 0, 0, &l);
-    g_assert_true(files_there(r.dir, "o/a.1"));
-    g_assert_cmpint(l.has_item, ==, 1);
-    g_assert_cmpmem(l.extra, l.extra_size, "a", 1);
+    run_task_ends(&r, 0, 1, TRP_END_EXIT, 1, 1);
     w->launch(w->context, 0, 1, 1, &l);
     g_assert_true(files_there(r.dir, "o/a.1"));
     g_assert_false(files_there(r.dir, "o/b.1"));

@@ -203,22 +203,6 @@ TEST("of a folder what is in it counts, of a link what it leads to")
     files_free(r.dir);
 }
 
-/* Each has recorded what was in it when it ended. */
-TEST("a folder that several tasks name does not run them in turns for ever")
-{
-    static const char yaml[] = "troupe: 1\nstages:\n"
-                               "  - {name: a, foreach: {items: [d/x, d/y]}, run: cmd, "
-                               "outputs: [\"${dir}\"]}\n";
-    struct run r = {.dir = files_new()};
-    files_put(r.dir, "d/x", "x");
-    files_put(r.dir, "d/y", "y");
-    expect(&r, yaml, false, NULL, 0, "a:0,1,");
-    files_put(r.dir, "d/y", "which its task has gone on writing");
-    expect(&r, yaml, true, NULL, 0, "a:1,");
-    expect(&r, yaml, true, NULL, 0, "");
-    files_free(r.dir);
-}
-
 /* Writes other bytes, and gives the file the times that it had. */
 static void rewrite(const char *dir, const char *path, const char *text)
 {
