@@ -71,9 +71,12 @@ int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
     return 0;
 }
 
-trp_stage_id trp_engine_stage_of(const trp_engine *e, trp_attempt_id attempt)
+trp_stage_id trp_engine_stage_of(const trp_engine *e, trp_attempt_id attempt,
+                                 uint32_t *ret_task)
 {
     uint32_t slot = trp_attempt_find(e, attempt);
+    if (ret_task)
+        *ret_task = slot == TRP_NONE ? TRP_NONE : e->attempts.v[slot].task;
     return (trp_stage_id){slot == TRP_NONE ? TRP_NONE
                                            : e->attempts.v[slot].set->stage->id.n};
 }

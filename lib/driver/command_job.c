@@ -25,6 +25,7 @@
 #include "driver/failed_log.h"
 #include "driver/file_sums.h"
 #include "driver/foreach.h"
+#include "driver/output_names.h"
 #include "driver/task_files.h"
 #include "events/run_folder.h"
 #include "events/task_logs.h"
@@ -66,6 +67,7 @@ struct trp_command_job {
     struct trp_end_lines end;
     trp_file_sums *sums; /* NULL: contents of files are not kept */
     trp_task_files *files;
+    trp_output_names *names;
     char *log; /* of the task that was given up last */
     bool failed;
     uint32_t told; /* lines about leftovers */
@@ -134,6 +136,20 @@ static void look_before(const trp_command_job *j, uint32_t stage)
     trp_outputs_sort(&r->before);
 }
 
+/* Those of its tasks that were done have made their outputs. */
+static void note_made(trp_command_job *j, uint32_t stage)
+{
+    struct running *r = &j->running[stage];
+    struct trp_task_values v;
+    char why[TRP_ERROR_TEXT];
+    for (uint32_t t = 0; r->done && t < r->items.ntasks; t++) {
+        values_of_task(r, t, &v);
+        if (r->done[t])
+            trp_output_names_stand(j->names, j->specs.of[stage], t, &v, why,
+                                   sizeof why);
+    }
+}
+
 static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *ret,
                        trp_error *err)
 {
@@ -147,6 +163,10 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
     if (rc == 0)
         rc = trp_stage_places_make(s, r->items.ntasks, values_of_task, r, &r->places,
                                    &why);
+    if (rc == 0)
+        rc = trp_output_names_add(j->names, j->specs.of[stage], &r->items, &why);
+    if (rc == 0)
+        note_made(j, stage);
     if (rc < 0) {
         free(r->refused);
         r->refused = strdup(why.text);
@@ -495,6 +515,15 @@ static void platform_failed(trp_command_job *j, uint32_t stage,
     free(log);
 }
 
+static bool attempt_check(void *context, uint32_t stage, uint32_t task, char *why,
+                          size_t size)
+{
+    trp_command_job *j = context;
+    struct trp_task_values v;
+    values_of_task(&j->running[stage], task, &v);
+    return trp_output_names_stand(j->names, j->specs.of[stage], task, &v, why, size);
+}
+
 static void task_ended(void *context, uint32_t stage, const struct trp_action *verdict,
                        const struct trp_end *end)
 {
@@ -704,6 +733,7 @@ static int stage_check(void *context, uint32_t stage, trp_error *err)
     trp_command_job *j = context;
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct running *r = &j->running[stage];
+    char why[TRP_ERROR_TEXT];
     r->unchanged = false;
     for (uint32_t i = 0; i < s->noutputs; i++) {
         struct trp_outputs now = {0};
@@ -720,7 +750,10 @@ static int stage_check(void *context, uint32_t stage, trp_error *err)
                      : trp_error_set(err, TRP_EWAIT, "output %s was not made",
                                      s->outputs[i]);
     }
-    return 0;
+    return trp_output_names_stand(j->names, j->specs.of[stage], TRP_NONE,
+                                  &(struct trp_task_values){0}, why, sizeof why)
+               ? 0
+               : trp_error_set(err, TRP_EINVAL, "%s", why);
 }
 
 static void stage_ended(void *context, uint32_t stage, const struct trp_action *verdict)
@@ -834,6 +867,7 @@ int trp_command_job_new(const struct trp_command_job_config *config,
                         trp_command_job **ret, trp_error *err)
 {
     trp_command_job *j = calloc(1, sizeof *j);
+    char why[TRP_ERROR_TEXT];
     if (!j)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
     j->c = *config;
@@ -845,6 +879,7 @@ int trp_command_job_new(const struct trp_command_job_config *config,
         .lasts = true,
         .stage_tasks = stage_tasks,
         .stage_message = stage_message,
+        .attempt_check = attempt_check,
         .stage_attempt = stage_attempt,
         .stage_check = stage_check,
         .launch = launch,
@@ -857,6 +892,12 @@ int trp_command_job_new(const struct trp_command_job_config *config,
     j->files = trp_task_files_new(j->c.pipeline, j->c.cwd, j->c.run_dir);
     int r = j->files ? fill(j, err)
                      : trp_error_set(err, TRP_ENOMEM, "out of memory for the pipeline");
+    if (r == 0)
+        r = trp_output_names_new(j->c.pipeline, j->c.cwd, &j->names, err);
+    for (uint32_t i = 0; r == 0 && i < j->c.pipeline->nstages; i++)
+        if (!j->c.choice[i].runs) /* what it has made is there */
+            trp_output_names_stand(j->names, i, TRP_NONE, &(struct trp_task_values){0},
+                                   why, sizeof why);
     if (r == 0)
         trp_done_log_each(j->c.log, trp_task_files_record, j->files);
     if (r == 0 && j->c.contents)
@@ -875,6 +916,7 @@ void trp_command_job_free(trp_command_job *j)
         return;
     trp_command_job_stop_reading(j);
     trp_task_files_free(j->files);
+    trp_output_names_free(j->names);
     for (uint32_t i = 0; j->running && i < j->spec.nstages; i++)
         running_free(&j->running[i]);
     free(j->running);

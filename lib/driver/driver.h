@@ -60,6 +60,10 @@ struct trp_work {
     /* The stage (`checked` in its spec) has ended but for this: is all of it there? 0,
      * TRP_EWAIT: not yet, err->text is why it fails if that stays so. */
     int (*stage_check)(void *context, uint32_t stage, trp_error *err);
+    /* An attempt has ended well: does that stand? If not, it has failed by an output, as `why`
+     * says. May be NULL. */
+    bool (*attempt_check)(void *context, uint32_t stage, uint32_t task, char *why,
+                          size_t size);
     /* A later attempt of the stage begins: what it is called. May be NULL. */
     void (*stage_attempt)(void *context, uint32_t stage, uint32_t attempt);
     /* What goes with one launch. Called before each launch; may be NULL. Removes what a

@@ -1,6 +1,8 @@
 /*
  * What executors and gangs tell of the attempts that they run.
  */
+#include <string.h>
+
 #include "driver/driver_state.h"
 #include "driver/kept_datasets.h"
 #include "driver/locations.h"
@@ -22,11 +24,33 @@ void trp_driver_on_gang_room(void *context, trp_stage_id stage, bool has)
     trp_event_task_started(d->log, stage, &s->launch, "", trp_driver_wall(d, d->now));
 }
 
+/* One that ended well may have failed all the same; `why` is then what `end` says. */
+static void check_end(trp_driver *d, trp_attempt_id attempt, struct trp_end *end,
+                      char *why, size_t size)
+{
+    uint32_t task;
+    trp_stage_id id = {TRP_NONE};
+    if (end->status == TRP_END_SUCCESS)
+        id = trp_engine_stage_of(d->engine, attempt, &task);
+    const struct trp_driver_stage *s =
+        id.n == TRP_NONE ? NULL : trp_driver_stage_of(d, id);
+    const struct trp_work *w = s ? &s->job->work : NULL;
+    if (!w || !w->attempt_check ||
+        w->attempt_check(w->context, s->index, task, why, size))
+        return;
+    end->status = TRP_END_OUTPUT;
+    end->extra = (const uint8_t *)why;
+    end->extra_size = (uint32_t)strlen(why);
+}
+
 void trp_driver_on_gang_ended(void *context, trp_attempt_id attempt,
-                              const struct trp_end *end)
+                              const struct trp_end *told)
 {
     trp_driver *d = context;
+    char why[TRP_ERROR_TEXT];
+    struct trp_end judged = *told, *end = &judged;
     d->now = trp_clock_ns();
+    check_end(d, attempt, end, why, sizeof why);
     struct trp_event ev = {
         .kind = TRP_EVENT_TASK_ENDED,
         .ended = {.attempt = attempt,
@@ -47,7 +71,9 @@ static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t 
     uint32_t count;
     int rc = trp_ends_open(data, size, &v, &count);
     struct trp_event ev = {.kind = TRP_EVENT_TASK_ENDED};
+    char why[TRP_ERROR_TEXT];
     while (rc == 0 && (rc = trp_ends_next(&v, &end)) > 0) {
+        check_end(d, end.attempt, &end, why, sizeof why);
         ev.ended.attempt = end.attempt;
         ev.ended.status = end.status;
         ev.ended.code = end.code;

@@ -20,6 +20,7 @@
 #include "conf/wording.h"
 #include "core/base/array.h"
 #include "driver/kept_lists.h"
+#include "driver/output_files.h"
 #include "driver/table_rows.h"
 #include "os/glob.h"
 #include "os/strings.h"
@@ -33,6 +34,7 @@ struct place {
         absent; /* NULL, or it is only asked whether there is anything wrong: becomes true
                    * when a file is not there or cannot be looked at */
     int part;   /* of a product; -1: the stage itself */
+    bool joins; /* … nevertheless the items of a product are wanted */
 };
 
 static void note_absent(const struct place *at)
@@ -305,6 +307,54 @@ static int wrong_table(const struct place *at, int code, const trp_error *why)
     return REFUSE(at, code, "the table %.300s: %s", at->s->pattern, why->text);
 }
 
+struct cell {
+    uint64_t hash;
+    uint32_t row;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct cell *x = a, *y = b;
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* A first column that is called id tells the rows apart. */
+static int check_ids(const struct place *at, const struct trp_items *i)
+{
+    struct trp_buf b = {0};
+    int r = 0;
+    if (!i->ncolumns || strcasecmp(i->columns[0], "id") != 0)
+        return 0;
+    struct cell *cells = calloc((size_t)i->ntasks + 1, sizeof *cells);
+    if (!cells)
+        return out_of_memory(at);
+    for (uint32_t k = 0; k < i->ntasks; k++) {
+        const char *row = i->item[k].data;
+        trp_buf_clear(&b);
+        trp_row_cell(&row, i->csv, &b);
+        cells[k] = (struct cell){trp_print_of(b.data, b.size).low, k};
+    }
+    qsort(cells, i->ntasks, sizeof *cells, by_hash);
+    for (uint32_t k = 1; k < i->ntasks && r == 0; k++) {
+        if (cells[k].hash != cells[k - 1].hash)
+            continue;
+        const char *row = i->item[cells[k].row].data;
+        trp_buf_clear(&b);
+        trp_row_cell(&row, i->csv, &b);
+        trp_put_u8(&b, 0);
+        r = REFUSE(at, TRP_EINVAL,
+                   "the table %.300s: its rows %u and %u both have the id %.100s; give "
+                   "each row its own, or call the column otherwise",
+                   at->s->pattern, cells[k - 1].row + 1, cells[k].row + 1,
+                   b.failed ? "" : (const char *)b.data);
+    }
+    trp_buf_free(&b);
+    free(cells);
+    return r;
+}
+
 static int evaluate_table(const struct place *at, const char *base,
                           struct trp_items *ret)
 {
@@ -330,7 +380,7 @@ static int evaluate_table(const struct place *at, const char *base,
         ret->item[n++] = row;
     }
     ret->ntasks = n;
-    return r < 0 ? wrong_table(at, r, &why) : 0;
+    return r < 0 ? wrong_table(at, r, &why) : check_ids(at, ret);
 }
 
 /* ---- products ---- */
@@ -447,8 +497,8 @@ static int evaluate_product(const struct place *at, const char *base,
         s.items = part->items;
         s.nitems = part->nitems;
         s.foreach_mark = part->mark;
-        r = evaluate(&(struct place){at->p, &s, at->err, at->absent, (int)k}, base,
-                     &ret->parts[k]);
+        r = evaluate(&(struct place){at->p, &s, at->err, at->absent, (int)k, at->joins},
+                     base, &ret->parts[k]);
     }
     if (r == 0)
         r = check_parts(at, ret);
@@ -457,7 +507,7 @@ static int evaluate_product(const struct place *at, const char *base,
     ret->ntasks = r == 0 ? 1 : 0;
     for (uint32_t k = 0; k < n && r == 0; k++)
         ret->ntasks *= ret->parts[k].ntasks;
-    return r < 0 || at->absent ? r : join_parts(at, ret);
+    return r < 0 || (at->absent && !at->joins) ? r : join_parts(at, ret);
 }
 
 /* ---- columns ---- */
@@ -560,7 +610,7 @@ static int evaluate(const struct place *at, const char *base, struct trp_items *
 int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                          const char *base, struct trp_items *ret, trp_error *err)
 {
-    struct place at = {p, s, err, NULL, -1};
+    struct place at = {p, s, err, NULL, -1, false};
     struct trp_items items = {0};
     int r = evaluate(&at, base, &items);
     if (r == 0)
@@ -604,12 +654,27 @@ static bool is_made_of_others(const trp_pipeline *p, const struct trp_pipeline_s
     return made;
 }
 
+bool trp_foreach_look(const trp_pipeline *p, const struct trp_pipeline_stage *s,
+                      const char *base, struct trp_items *ret)
+{
+    trp_error why;
+    bool absent = false;
+    struct place at = {p, s, &why, &absent, -1, true};
+    *ret = (struct trp_items){0};
+    if (s->nafter && !trp_foreach_listed(p, s))
+        return false;
+    if (evaluate(&at, base, ret) == 0 && !absent)
+        return true;
+    trp_items_free(ret);
+    return false;
+}
+
 int trp_foreach_check(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                       const char *base, trp_error *err)
 {
     trp_error why;
     bool absent = false;
-    struct place at = {p, s, &why, &absent, -1};
+    struct place at = {p, s, &why, &absent, -1, false};
     struct trp_items items = {0};
     if (is_made_of_others(p, s) ||
         (s->foreach != TRP_FOREACH_LINES && s->foreach != TRP_FOREACH_TABLE &&

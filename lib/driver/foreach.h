@@ -59,6 +59,10 @@ int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage 
  * S: …". */
 int trp_foreach_check(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                       const char *base, trp_error *err);
+/* The items of a stage as far as they are known before anything runs, without keeping a list;
+ * false: they are not, or something is wrong with them, which others tell. */
+bool trp_foreach_look(const trp_pipeline *p, const struct trp_pipeline_stage *s,
+                      const char *base, struct trp_items *ret);
 void trp_items_free(struct trp_items *i);
 /* What a task has, with columns in `b`, until that is changed; false: no memory for its
  * columns. */

@@ -247,7 +247,7 @@ bool trp_driver_take_outputs(trp_driver *d, struct trp_end *end,
         return take_fetch(d, end, ret);
     if (end->status != TRP_END_SUCCESS || !end->extra_size)
         return true;
-    trp_stage_id id = trp_engine_stage_of(d->engine, end->attempt);
+    trp_stage_id id = trp_engine_stage_of(d->engine, end->attempt, NULL);
     const struct trp_driver_stage *s =
         id.n == TRP_NONE ? NULL : trp_driver_stage_of(d, id);
     return !s || !s->map || take_sizes(end, ret);

@@ -16,6 +16,7 @@
 #include "core/limits.h"
 #include "driver/fit.h"
 #include "driver/foreach.h"
+#include "driver/output_names.h"
 
 struct maker {
     const trp_pipeline *p;
@@ -219,6 +220,17 @@ static int plan_stage(struct maker *m, trp_fit *fit, uint32_t i)
     return v->never ? 0 : out_of_memory(m);
 }
 
+/* Outputs that two name, as a run would refuse them. */
+static void judge_names(struct maker *m)
+{
+    trp_output_names *names = NULL;
+    trp_error why;
+    if (trp_output_names_new(m->p, NULL, &names, &why) == TRP_EINVAL &&
+        (!m->plan->first.code || m->plan->first.code == TRP_ENEVER))
+        m->plan->first = why;
+    trp_output_names_free(names);
+}
+
 static int fit_profiles(struct maker *m, trp_fit *fit)
 {
     trp_error why;
@@ -249,6 +261,8 @@ int trp_plan_make(const trp_pipeline *p, const trp_options *o, const trp_site *s
         r = fit_profiles(&m, fit);
     for (uint32_t i = 0; i < p->nstages && r == 0; i++)
         r = plan_stage(&m, fit, i);
+    if (r == 0)
+        judge_names(&m);
     trp_fit_close(fit);
     if (r < 0) {
         trp_plan_free(&plan);

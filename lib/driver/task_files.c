@@ -67,30 +67,9 @@ struct trp_task_files {
 
 /* ---- paths ---- */
 
-/* The path in full without parts that say nothing: of "./a//b/../c" BASE/a/c; malloc'ed. */
-static char *plain_path(const char *base, const char *path)
-{
-    char *full = trp_path_join(base, path), *to = full;
-    for (char *at = full; at && *at;) {
-        size_t n = strcspn(at, "/");
-        if (n == 2 && at[0] == '.' && at[1] == '.') {
-            while (to > full && *--to != '/')
-                ;
-        } else if (n && !(n == 1 && at[0] == '.')) {
-            *to++ = '/';
-            memmove(to, at, n);
-            to += n;
-        }
-        at += n + (at[n] == '/');
-    }
-    if (to)
-        *to = '\0';
-    return full;
-}
-
 static uint64_t hash_of(const char *base, const char *path)
 {
-    char *plain = plain_path(base, path);
+    char *plain = trp_path_plain(base, path);
     uint64_t hash = plain ? trp_print_of(plain, strlen(plain)).low : 0;
     free(plain);
     return hash ? hash : 1;
@@ -112,17 +91,6 @@ static bool may_match(const char *pattern, const char *path)
         free(flat);
     }
     return is;
-}
-
-static bool is_literal(const char *pattern)
-{
-    for (; *pattern; pattern++) {
-        if (*pattern == '\\' && pattern[1])
-            pattern++;
-        else if (strchr("*?[", *pattern))
-            return false;
-    }
-    return true;
 }
 
 /* ---- who has made what ---- */
@@ -206,7 +174,7 @@ static bool may_be_of_others(const trp_task_files *f, const struct entry *e,
                              const char *path, uint32_t *compared)
 {
     bool may = false;
-    char *plain = plain_path(f->base, path);
+    char *plain = trp_path_plain(f->base, path);
     for (const struct entry *o = f->entries; plain && o && !may; o = o->hh.next)
         for (uint32_t i = 0; o != e && i < o->plain.n && !may; i++)
             may = ++*compared > COMPARE_MAX ||
@@ -223,7 +191,9 @@ static void find_left(trp_task_files *f, struct entry *e, const char *pattern)
     struct trp_outputs now = {0};
     uint32_t compared = 0;
     bool whole = look(f, pattern, &now);
-    bool alone = is_literal(pattern) && now.n == 1 && now.v[0].size >= 0;
+    char *literal = trp_glob_literal(pattern);
+    bool alone = literal && now.n == 1 && now.v[0].size >= 0;
+    free(literal);
     for (uint32_t i = 0; whole && i < now.n && !f->failed; i++) {
         struct trp_output *o = &now.v[i];
         const struct maker *m = maker_of(f, o->path);
@@ -256,7 +226,7 @@ static struct entry *make_entry(trp_task_files *f, uint32_t stage, uint32_t task
     e->patterns = *take_patterns;
     *take_patterns = (struct trp_strings){0};
     for (uint32_t i = 0; i < e->patterns.n; i++)
-        if (trp_strings_take(&e->plain, plain_path(f->base, e->patterns.v[i])) < 0)
+        if (trp_strings_take(&e->plain, trp_path_plain(f->base, e->patterns.v[i])) < 0)
             f->failed = true;
     HASH_ADD(hh, f->entries, key, sizeof e->key, e);
     return e;

@@ -387,6 +387,12 @@ void trp_glob_free(char **v, size_t n)
     trp_strings_free(&s);
 }
 
+char *trp_glob_literal(const char *pattern)
+{
+    size_t n = strlen(pattern);
+    return special(pattern, n) ? NULL : unescaped(pattern, n);
+}
+
 char *trp_glob_escape(const char *text)
 {
     char *s = malloc(2 * strlen(text) + 1), *to = s;

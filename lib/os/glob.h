@@ -39,6 +39,9 @@ void trp_glob_free(char **v, size_t n);
  * nothing. */
 bool trp_glob_any(const char *base, const char *pattern);
 
+/* The one name that a pattern without special characters matches, malloc'ed; NULL: it has some
+ * (or there is no memory). */
+char *trp_glob_literal(const char *pattern);
 /* `text` as a pattern that matches nothing but itself (a backslash before each special
  * character). malloc'ed; NULL: out of memory. */
 char *trp_glob_escape(const char *text);

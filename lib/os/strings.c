@@ -56,6 +56,28 @@ char *trp_path_join(const char *base, const char *path)
     return asprintf(&joined, "%s/%s", base, path) < 0 ? NULL : joined;
 }
 
+char *trp_path_plain(const char *base, const char *path)
+{
+    char *full = trp_path_join(base, path);
+    char *plain = full ? malloc(strlen(full) + 2) : NULL, *to = plain;
+    for (const char *at = full; plain && *at;) {
+        size_t n = strcspn(at, "/");
+        if (n == 2 && at[0] == '.' && at[1] == '.') {
+            while (to > plain && *--to != '/')
+                ;
+        } else if (n && !(n == 1 && at[0] == '.')) {
+            *to++ = '/';
+            memcpy(to, at, n);
+            to += n;
+        }
+        at += n + (at[n] == '/');
+    }
+    if (plain)
+        *to = '\0';
+    free(full);
+    return plain;
+}
+
 void trp_shell_word_print(const char *word, FILE *out)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

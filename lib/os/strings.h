@@ -34,6 +34,9 @@ void trp_strings_free(struct trp_strings *s);
  * malloc'ed; NULL: out of memory. */
 char *trp_path_join(const char *base, const char *path);
 
+/* The same without parts that say nothing: of "./a//b/../c" BASE/a/c. Links are not asked. */
+char *trp_path_plain(const char *base, const char *path);
+
 /* Prints a word as a shell has to be given it. */
 void trp_shell_word_print(const char *word, FILE *out);
 

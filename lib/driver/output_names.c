@@ -1,0 +1,321 @@
+/*
+ * Names of outputs.
+ *
+ * A name is known by the 64-bit hash of its path in full, 16 bytes each in a table that is
+ * searched from the hash on, so that a million tasks cost 32 MB and a second. Two names with
+ * one hash are as unlikely as a broken disk. Beyond NAMES_MAX names nothing more is looked at.
+ *
+ * The few that several have, and that may be folders, are kept apart with who has made it first.
+ * Symbolic links are not asked: two names of one file by a link go unnoticed.
+ */
+#include "driver/output_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <uthash.h>
+
+#include "core/base/ids.h"
+#include "driver/output_files.h"
+#include "os/glob.h"
+#include "os/strings.h"
+
+enum { NAMES_MAX = 1 << 22, WHO_SIZE = 96 };
+
+struct owner {
+    uint32_t stage, task;
+};
+
+struct name {
+    uint64_t path; /* its hash; 0: a free place */
+    struct owner by;
+};
+
+/* A name that several have. */
+struct shared {
+    uint64_t path;
+    bool made;
+    struct owner by; /* … by */
+    UT_hash_handle hh;
+};
+
+struct trp_output_names {
+    const trp_pipeline *p;
+    const char *base;
+    bool *added; /* stages whose tasks are known */
+    bool strict; /* nothing has begun */
+    struct name *names;
+    uint64_t n, places; /* a power of two */
+    struct shared *shared;
+};
+
+static int out_of_memory(trp_error *err)
+{
+    return trp_error_set(err, TRP_ENOMEM, "out of memory for the names of outputs");
+}
+
+/* The path in full of a pattern without a wildcard, for a task; NULL: it has one, or names
+ * nothing of this task. */
+static char *path_of(const trp_output_names *n, const char *pattern,
+                     const struct trp_task_values *v)
+{
+    bool none;
+    char *of_task = trp_output_expand(pattern, v, &none);
+    char *literal = of_task ? trp_glob_literal(of_task) : NULL;
+    char *plain = literal ? trp_path_plain(n->base, literal) : NULL;
+    free(of_task);
+    free(literal);
+    return plain;
+}
+
+static uint64_t hash_of(const char *path)
+{
+    uint64_t hash = trp_print_of(path, strlen(path)).low;
+    return hash ? hash : 1;
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool may_be_folder(const char *pattern, const char *path)
+{
+    struct stat st;
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    if (stat(path, &st) == 0)
+        return S_ISDIR(st.st_mode);
+    return ends_in(pattern, "/") || ends_in(pattern, "${dir}") || !*last ||
+           !strchr(last + 1, '.');
+}
+
+/* ---- the table ---- */
+
+static struct name *place_of(const trp_output_names *n, uint64_t path)
+{
+    uint64_t at = path & (n->places - 1);
+    while (n->names[at].path && n->names[at].path != path)
+        at = (at + 1) & (n->places - 1);
+    return &n->names[at];
+}
+
+static bool make_room(trp_output_names *n)
+{
+    if (n->n * 2 < n->places)
+        return true;
+    uint64_t had = n->places;
+    struct name *old = n->names, *more = calloc(had ? 2 * had : 64, sizeof *more);
+    if (!more)
+        return false;
+    n->names = more;
+    n->places = had ? 2 * had : 64;
+    for (uint64_t i = 0; i < had; i++)
+        if (old[i].path)
+            *place_of(n, old[i].path) = old[i];
+    free(old);
+    return true;
+}
+
+/* What a stage has as a whole and what one of its tasks has are the same one's. */
+static bool is_same(struct owner a, struct owner b)
+{
+    return a.stage == b.stage &&
+           (a.task == b.task || a.task == TRP_NONE || b.task == TRP_NONE);
+}
+
+static const char *who(const trp_output_names *n, struct owner o, char *buf)
+{
+    const char *stage = n->p->stages[o.stage].name;
+    if (o.task == TRP_NONE)
+        snprintf(buf, WHO_SIZE, "stage %.64s", stage);
+    else
+        snprintf(buf, WHO_SIZE, "task %u of stage %.64s", o.task, stage);
+    return buf;
+}
+
+static struct shared *find_shared(const trp_output_names *n, uint64_t path)
+{
+    struct shared *s;
+    HASH_FIND(hh, n->shared, &path, sizeof path, s);
+    return s;
+}
+
+static int share(trp_output_names *n, uint64_t path, trp_error *err)
+{
+    struct shared *s = find_shared(n, path);
+    if (s)
+        return 0;
+    s = calloc(1, sizeof *s);
+    if (!s)
+        return out_of_memory(err);
+    s->path = path;
+    HASH_ADD(hh, n->shared, path, sizeof s->path, s);
+    return 0;
+}
+
+static int add_name(trp_output_names *n, struct owner by, const char *pattern,
+                    const char *path, trp_error *err)
+{
+    const struct trp_pipeline_stage *s = &n->p->stages[by.stage];
+    char a[WHO_SIZE], b[WHO_SIZE];
+    uint64_t hash = hash_of(path);
+    if (n->n >= NAMES_MAX)
+        return 0;
+    if (!make_room(n))
+        return out_of_memory(err);
+    struct name *place = place_of(n, hash);
+    if (!place->path) {
+        *place = (struct name){hash, by};
+        n->n++;
+        return 0;
+    }
+    if (is_same(place->by, by))
+        return 0;
+    if (n->strict && !may_be_folder(pattern, path))
+        return trp_error_at(
+            err, TRP_EINVAL, n->p->file, s->mark,
+            "stage %s: %s and %s both name the output %.300s; give each its own, or "
+            "write a slash behind it when it is a folder",
+            s->name, who(n, place->by, a), who(n, by, b), path);
+    return share(n, hash, err);
+}
+
+/* ---- a stage ---- */
+
+/* Whether the task reads the file by a pattern without a wildcard, or as its item. */
+static bool is_input(const trp_output_names *n, const struct trp_pipeline_stage *s,
+                     const struct trp_task_values *v, const char *path)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < s->ninputs && !is; i++) {
+        char *input = path_of(n, s->inputs[i], v);
+        is = input && strcmp(input, path) == 0;
+        free(input);
+    }
+    if (!s->ninputs && s->foreach == TRP_FOREACH_FILES && v->item) {
+        char *input = trp_path_plain(n->base, v->item);
+        is = input && strcmp(input, path) == 0;
+        free(input);
+    }
+    return is;
+}
+
+static int add_of(trp_output_names *n, uint32_t stage, uint32_t task,
+                  const struct trp_task_values *v, trp_error *err)
+{
+    const struct trp_pipeline_stage *s = &n->p->stages[stage];
+    int r = 0;
+    for (uint32_t i = 0; i < s->noutputs && r == 0; i++) {
+        bool own = trp_output_of_task(s->outputs[i]);
+        char *path = own == (task != TRP_NONE) ? path_of(n, s->outputs[i], v) : NULL;
+        if (path && own && is_input(n, s, v, path))
+            r = trp_error_at(
+                err, TRP_EINVAL, n->p->file, s->mark,
+                "stage %s: the output %.300s of task %u is its input; name "
+                "another file, or leave it out of outputs",
+                s->name, path, task);
+        else if (path)
+            r = add_name(n, (struct owner){stage, task}, s->outputs[i], path, err);
+        free(path);
+    }
+    return r;
+}
+
+static bool has_own(const struct trp_pipeline_stage *s)
+{
+    for (uint32_t i = 0; i < s->noutputs; i++)
+        if (trp_output_of_task(s->outputs[i]))
+            return true;
+    return false;
+}
+
+int trp_output_names_add(trp_output_names *n, uint32_t stage,
+                         const struct trp_items *items, trp_error *err)
+{
+    struct trp_task_values v;
+    struct trp_buf columns = {0};
+    int r = 0;
+    if (n->added[stage] || !has_own(&n->p->stages[stage]))
+        return 0;
+    n->added[stage] = true;
+    for (uint32_t t = 0; t < items->ntasks && r == 0; t++)
+        if (trp_items_values(items, t, &columns, &v))
+            r = add_of(n, stage, t, &v, err);
+    trp_buf_free(&columns);
+    return r;
+}
+
+bool trp_output_names_stand(trp_output_names *n, uint32_t stage, uint32_t task,
+                            const struct trp_task_values *v, char *why, size_t size)
+{
+    const struct trp_pipeline_stage *s = &n->p->stages[stage];
+    struct owner by = {stage, task};
+    struct stat st;
+    char name[WHO_SIZE];
+    bool stands = true;
+    for (uint32_t i = 0; i < s->noutputs && n->shared && stands; i++) {
+        char *path = trp_output_of_task(s->outputs[i]) == (task != TRP_NONE)
+                         ? path_of(n, s->outputs[i], v)
+                         : NULL;
+        struct shared *one = path ? find_shared(n, hash_of(path)) : NULL;
+        if (one && !one->made) {
+            one->made = true;
+            one->by = by;
+        } else if (one && !is_same(one->by, by) && stat(path, &st) == 0 &&
+                   !S_ISDIR(st.st_mode)) {
+            snprintf(why, size, "output %.300s is that of %s too; give each its own",
+                     path, who(n, one->by, name));
+            stands = false;
+        }
+        free(path);
+    }
+    return stands;
+}
+
+/* ---- all ---- */
+
+int trp_output_names_new(const trp_pipeline *p, const char *base,
+                         trp_output_names **ret, trp_error *err)
+{
+    trp_output_names *n = calloc(1, sizeof *n);
+    bool *added = calloc((size_t)p->nstages + 1, sizeof *added);
+    int r = n && added ? 0 : out_of_memory(err);
+    if (r < 0) {
+        free(n);
+        free(added);
+        return r;
+    }
+    *n = (trp_output_names){.p = p, .base = base, .added = added, .strict = true};
+    for (uint32_t i = 0; i < p->nstages && r == 0; i++) {
+        struct trp_items items;
+        r = add_of(n, i, TRP_NONE, &(struct trp_task_values){0}, err);
+        if (r < 0 || !has_own(&p->stages[i]) ||
+            !trp_foreach_look(p, &p->stages[i], base, &items))
+            continue;
+        r = trp_output_names_add(n, i, &items, err);
+        trp_items_free(&items);
+    }
+    n->strict = false;
+    if (r < 0) {
+        trp_output_names_free(n);
+        return r;
+    }
+    *ret = n;
+    return 0;
+}
+
+void trp_output_names_free(trp_output_names *n)
+{
+    struct shared *s, *next;
+    if (!n)
+        return;
+    HASH_ITER(hh, n->shared, s, next) {
+        HASH_DEL(n->shared, s);
+        free(s);
+    }
+    free(n->names);
+    free(n->added);
+    free(n);
+}
