@@ -667,10 +667,16 @@ const trp_ledger *trp_engine_ledger(const trp_engine *e, trp_executor_id executo
 int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
                       trp_executor_id *ret_executor, const char **ret_host);
 
-/* The stage of a live attempt, and its task (NULL: not wanted); n == TRP_NONE: there is no such
- * attempt. */
-trp_stage_id trp_engine_stage_of(const trp_engine *e, trp_attempt_id attempt,
-                                 uint32_t *ret_task);
+/* A live attempt. */
+struct trp_attempt_view {
+    trp_stage_id stage;
+    uint32_t task;
+    trp_executor_id executor; /* n == TRP_NONE: it is a gang */
+    bool queued;              /* not begun, as far as is known here */
+};
+/* False: there is no such attempt. */
+bool trp_engine_attempt(const trp_engine *e, trp_attempt_id attempt,
+                        struct trp_attempt_view *ret);
 
 /* The stages whose map outputs or ends a stage waits for: returns how many, and writes
  * the first `cap` ids to `ret`. */

@@ -71,14 +71,18 @@ int trp_engine_output(const trp_engine *e, trp_stage_id stage, uint32_t map,
     return 0;
 }
 
-trp_stage_id trp_engine_stage_of(const trp_engine *e, trp_attempt_id attempt,
-                                 uint32_t *ret_task)
+bool trp_engine_attempt(const trp_engine *e, trp_attempt_id attempt,
+                        struct trp_attempt_view *ret)
 {
     uint32_t slot = trp_attempt_find(e, attempt);
-    if (ret_task)
-        *ret_task = slot == TRP_NONE ? TRP_NONE : e->attempts.v[slot].task;
-    return (trp_stage_id){slot == TRP_NONE ? TRP_NONE
-                                           : e->attempts.v[slot].set->stage->id.n};
+    if (slot == TRP_NONE)
+        return false;
+    const struct trp_attempt *a = &e->attempts.v[slot];
+    *ret = (struct trp_attempt_view){.stage = a->set->stage->id,
+                                     .task = a->task,
+                                     .executor = {a->executor},
+                                     .queued = a->state == TRP_ATTEMPT_QUEUED};
+    return true;
 }
 
 uint32_t trp_engine_parents(const trp_engine *e, trp_stage_id stage, trp_stage_id *ret,

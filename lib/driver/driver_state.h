@@ -411,6 +411,10 @@ void trp_record_drop(trp_driver *d, struct trp_executor_record *x);
 void trp_record_free(trp_driver *d);
 
 /* record_life.c */
+/* What it has sent `about` something cannot be: it is not asked for more, and ended. The
+ * user is told. It may be freed by that. */
+void trp_record_give_up(trp_driver *d, struct trp_executor_record *x,
+                        const char *about);
 /* Gives those up whose last words have not come in time: at d->last_words_due. */
 void trp_record_give_up_late(trp_driver *d, int64_t now);
 extern const struct trp_channel_handler trp_driver_channel_handler;

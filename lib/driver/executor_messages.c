@@ -8,6 +8,7 @@
 #include "driver/locations.h"
 #include "driver/map_outputs.h"
 #include "driver/moving.h"
+#include "driver/perform.h"
 #include "os/clock.h"
 
 /* Its attempt begins now, not when it was told to wait for its room. */
@@ -28,15 +29,13 @@ void trp_driver_on_gang_room(void *context, trp_stage_id stage, bool has)
 static void check_end(trp_driver *d, trp_attempt_id attempt, struct trp_end *end,
                       char *why, size_t size)
 {
-    uint32_t task;
-    trp_stage_id id = {TRP_NONE};
-    if (end->status == TRP_END_SUCCESS)
-        id = trp_engine_stage_of(d->engine, attempt, &task);
-    const struct trp_driver_stage *s =
-        id.n == TRP_NONE ? NULL : trp_driver_stage_of(d, id);
+    struct trp_attempt_view a;
+    if (end->status != TRP_END_SUCCESS || !trp_engine_attempt(d->engine, attempt, &a))
+        return;
+    const struct trp_driver_stage *s = trp_driver_stage_of(d, a.stage);
     const struct trp_work *w = s ? &s->job->work : NULL;
     if (!w || !w->attempt_check ||
-        w->attempt_check(w->context, s->index, task, why, size))
+        w->attempt_check(w->context, s->index, a.task, why, size))
         return;
     end->status = TRP_END_OUTPUT;
     end->extra = (const uint8_t *)why;
@@ -63,8 +62,27 @@ void trp_driver_on_gang_ended(void *context, trp_attempt_id attempt,
     d->ended = NULL;
 }
 
-static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
-                    size_t size)
+/* The attempt is one that the executor has. */
+static bool is_its_own(const trp_driver *d, const struct trp_executor_record *x,
+                       trp_attempt_id attempt, struct trp_attempt_view *ret)
+{
+    return trp_engine_attempt(d->engine, attempt, ret) && ret->executor.n == x->id.n;
+}
+
+/* What it tells of an end can be: what it gives back has not begun, and nothing that ran
+ * there began before it was asked for (clocks of two hosts differ by little). */
+static bool can_be(const trp_driver *d, const struct trp_executor_record *x,
+                   const struct trp_end *end)
+{
+    struct trp_attempt_view a;
+    int64_t age = d->now - x->requested;
+    return is_its_own(d, x, end->attempt, &a) &&
+           (end->status != TRP_END_RECALLED || a.queued) &&
+           end->duration_ns <= age + age / 8 + TRP_SECOND;
+}
+
+static int on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
+                   size_t size)
 {
     struct trp_view v;
     struct trp_end end;
@@ -79,10 +97,8 @@ static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t 
         ev.ended.code = end.code;
         ev.ended.duration_ns = end.duration_ns;
         ev.ended.records = end.records_in + end.data.read_records;
-        if (!trp_driver_take_outputs(d, &end, &ev.ended)) {
-            rc = TRP_EPROTO;
-            break;
-        }
+        if (!can_be(d, x, &end) || !trp_driver_take_outputs(d, &end, &ev.ended))
+            return TRP_EPROTO;
         ev.ended.result_bytes = trp_end_result_size(&end);
         d->ended = &end;
         x->ends++;
@@ -91,70 +107,76 @@ static void on_ends(trp_driver *d, struct trp_executor_record *x, const uint8_t 
         trp_driver_outputs_done(&ev.ended);
         rc = 0;
     }
-    if (rc < 0)
-        trp_driver_log(d, "error", "a garbled message about ended tasks");
+    return rc;
 }
 
-static void on_sync(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
-                    size_t size)
+static int on_sync(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
+                   size_t size)
 {
     struct trp_sync s;
+    struct trp_attempt_view a;
     struct trp_event ev = {.kind = TRP_EVENT_SYNC};
     int rc = trp_sync_get(data, size, &s);
-    const bool copy = rc == 0 && s.kind == TRP_SYNC_COPY;
-    if (copy)
-        rc = trp_driver_on_copy(d, x, &s);
+    if (rc == 0 && !is_its_own(d, x, s.attempt, &a))
+        rc = TRP_EPROTO;
     if (rc < 0)
-        trp_driver_log(d, "error", "a garbled message of a waiting task");
-    if (rc < 0 || copy)
-        return;
+        return rc;
+    if (s.kind == TRP_SYNC_COPY)
+        return trp_driver_on_copy(d, x, &s);
     ev.sync.attempt = s.attempt;
     ev.sync.epoch = s.epoch;
     ev.sync.kind = s.kind;
     ev.sync.data = s.message;
     ev.sync.size = s.size;
     trp_driver_step(d, &ev);
+    return 0;
 }
 
-static void on_records(trp_driver *d, const uint8_t *data, size_t size)
+static int on_records(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
+                      size_t size)
 {
     struct trp_view v;
     struct trp_event ev = {.kind = TRP_EVENT_TASK_PROGRESS};
-    if (trp_records_open(data, size, &v) < 0) {
-        trp_driver_log(d, "error", "a garbled message about running tasks");
-        return;
-    }
+    (void)x;
+    if (trp_records_open(data, size, &v) < 0)
+        return TRP_EPROTO;
     while (trp_records_next(&v, &ev.progress.attempt, &ev.progress.records))
         trp_driver_step(d, &ev);
+    return 0;
 }
 
-static void on_blocks(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
-                      size_t size)
-{
-    if (trp_driver_on_blocks(d, x, data, size) < 0)
-        trp_driver_log(d, "error", "a garbled message about kept partitions");
-}
+static const struct {
+    enum trp_message_kind kind;
+    const char *about;
+    int (*take)(trp_driver *d, struct trp_executor_record *x, const uint8_t *data,
+                size_t size);
+} messages[] = {
+    {TRP_MSG_ENDS,     "tasks that ended",  on_ends               },
+    {TRP_MSG_SYNC,     "a task that waits", on_sync               },
+    {TRP_MSG_RECORDS,  "tasks that run",    on_records            },
+    {TRP_MSG_LOCATION, "its map outputs",   trp_driver_on_location},
+    {TRP_MSG_MOVED,    "moved map outputs", trp_driver_on_moved   },
+    {TRP_MSG_BLOCKS,   "kept partitions",   trp_driver_on_blocks  },
+};
 
 void trp_driver_on_message(void *context, uint32_t peer, const uint8_t *data,
                            size_t size)
 {
     trp_driver *d = context;
     struct trp_executor_record *x = trp_record_of(d, peer);
-    if (!x)
+    const char *about = "nothing that is known";
+    int rc = TRP_EPROTO;
+    if (!x || !(x->state & TRP_RECORD_JOINED))
         return;
     d->now = trp_clock_ns();
-    if (trp_message_kind_of(data, size) == TRP_MSG_ENDS)
-        on_ends(d, x, data, size);
-    else if (trp_message_kind_of(data, size) == TRP_MSG_SYNC)
-        on_sync(d, x, data, size);
-    else if (trp_message_kind_of(data, size) == TRP_MSG_RECORDS)
-        on_records(d, data, size);
-    else if (trp_message_kind_of(data, size) == TRP_MSG_LOCATION)
-        trp_driver_on_location(d, x, data, size);
-    else if (trp_message_kind_of(data, size) == TRP_MSG_MOVED)
-        trp_driver_on_moved(d, x, data, size);
-    else if (trp_message_kind_of(data, size) == TRP_MSG_BLOCKS)
-        on_blocks(d, x, data, size);
-    else
-        trp_driver_log(d, "error", "a message of unknown kind was dropped");
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+        if (messages[i].kind == trp_message_kind_of(data, size)) {
+            about = messages[i].about;
+            rc = messages[i].take(d, x, data, size);
+            break;
+        }
+    if (rc == TRP_ENOMEM)
+        trp_perform_out_of_memory(d);
+    else if (rc < 0)
+        trp_record_give_up(d, x, about);
 }

@@ -164,15 +164,14 @@ uint32_t trp_driver_shared_location(trp_driver *d)
     return number;
 }
 
-void trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
-                            const uint8_t *data, size_t size)
+int trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
+                           const uint8_t *data, size_t size)
 {
     struct trp_location l;
     char *endpoint;
-    if (trp_location_get(data, size, &l, &endpoint) < 0) {
-        trp_driver_log(d, "error", "a garbled message about map outputs");
-        return;
-    }
+    int rc = trp_location_get(data, size, &l, &endpoint);
+    if (rc < 0)
+        return rc;
     uint32_t number = x->location;
     if (!*l.folder && number != TRP_NONE)
         note_files(d, x, false);
@@ -183,6 +182,7 @@ void trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
     else
         free(endpoint);
     trp_location_clear(&l);
+    return 0;
 }
 
 void trp_driver_serves_no_more(trp_driver *d, struct trp_executor_record *x)

@@ -14,8 +14,9 @@
 void trp_driver_need_files(trp_driver *d);
 /* An executor has come. */
 void trp_driver_order_files(trp_driver *d, struct trp_executor_record *x);
-void trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
-                            const uint8_t *data, size_t size);
+/* A LOCATION message. TRP_EPROTO: it is none. */
+int trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
+                           const uint8_t *data, size_t size);
 /* It serves nothing any more. */
 void trp_driver_serves_no_more(trp_driver *d, struct trp_executor_record *x);
 

@@ -247,9 +247,10 @@ bool trp_driver_take_outputs(trp_driver *d, struct trp_end *end,
         return take_fetch(d, end, ret);
     if (end->status != TRP_END_SUCCESS || !end->extra_size)
         return true;
-    trp_stage_id id = trp_engine_stage_of(d->engine, end->attempt, NULL);
-    const struct trp_driver_stage *s =
-        id.n == TRP_NONE ? NULL : trp_driver_stage_of(d, id);
+    struct trp_attempt_view a;
+    const struct trp_driver_stage *s = trp_engine_attempt(d->engine, end->attempt, &a)
+                                           ? trp_driver_stage_of(d, a.stage)
+                                           : NULL;
     return !s || !s->map || take_sizes(end, ret);
 }
 

@@ -264,8 +264,8 @@ bool trp_driver_holds_back(trp_driver *d, struct trp_executor_record *x)
     return true;
 }
 
-void trp_driver_on_moved(trp_driver *d, struct trp_executor_record *x,
-                         const uint8_t *data, size_t size)
+int trp_driver_on_moved(trp_driver *d, struct trp_executor_record *x,
+                        const uint8_t *data, size_t size)
 {
     struct trp_driver_location *l = own_of(d, x);
     const uint32_t number = x->location;
@@ -277,12 +277,11 @@ void trp_driver_on_moved(trp_driver *d, struct trp_executor_record *x,
     while (rc >= 0 && (rc = trp_moved_next(&v, &m, &last, &text)) > 0)
         if (d->locations[number].moving && d->locations[number].mover == x->id.n)
             take_moved(d, &d->locations[number], NULL, &m);
-    if (rc < 0)
-        trp_driver_log(d, "error", "a garbled message about moved map outputs");
     l = l ? &d->locations[number] : NULL;
     if (last && l->moving && l->mover == x->id.n)
         finish(d, l, text);
     free(text);
+    return rc;
 }
 
 void trp_driver_mover_lost(trp_driver *d, const struct trp_executor_record *x)

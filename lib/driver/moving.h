@@ -16,9 +16,9 @@ void trp_driver_going(trp_driver *d, struct trp_executor_record *x);
 void trp_driver_goes_at(trp_driver *d, struct trp_executor_record *x, int64_t end);
 /* It is to be released. True: not now, since it moves outputs; it is released later. */
 bool trp_driver_holds_back(trp_driver *d, struct trp_executor_record *x);
-/* A MOVED message. */
-void trp_driver_on_moved(trp_driver *d, struct trp_executor_record *x,
-                         const uint8_t *data, size_t size);
+/* A MOVED message. TRP_EPROTO: it is none. */
+int trp_driver_on_moved(trp_driver *d, struct trp_executor_record *x,
+                        const uint8_t *data, size_t size);
 /* It is lost. */
 void trp_driver_mover_lost(trp_driver *d, const struct trp_executor_record *x);
 

@@ -359,6 +359,20 @@ static void on_down(void *context, uint32_t peer,
     happen(d, x, kind_of_down(x), &about);
 }
 
+void trp_record_give_up(trp_driver *d, struct trp_executor_record *x, const char *about)
+{
+    if (!x->cause &&
+        asprintf(&x->cause, "it sent a message about %s that cannot be right", about) <
+            0)
+        x->cause = NULL;
+    trp_driver_warn(d,
+                    "executor %u on %s is given up: it sent a message about %s that "
+                    "cannot be right",
+                    x->id.n, x->host ? x->host : "?", about);
+    trp_channel_drop(d->channel, x->id.n);
+    on_down(d, x->id.n, &(struct trp_last_words){.garbled = true});
+}
+
 static void on_silent(void *context, uint32_t peer, bool silent)
 {
     trp_driver *d = context;

@@ -66,15 +66,20 @@ void trp_syncs_send(trp_executor *e)
         trp_executor_fail(e, "cannot send to the driver");
 }
 
-/* An answer for an attempt that no longer waits is dropped. */
+/* An answer for an attempt that no longer waits is dropped; one to what an attempt that
+ * waits has not asked is none. */
 bool trp_syncs_answer(trp_executor *e, const uint8_t *message, size_t size)
 {
     struct trp_synced s;
+    bool good = true;
     if (trp_synced_get(message, size, &s) < 0)
         return false;
     pthread_mutex_lock(&e->lock);
     for (struct trp_sync_wait *w = e->syncs; w; w = w->next) {
-        if (w->answered || w->sync.attempt.n != s.attempt.n || w->sync.epoch != s.epoch)
+        if (w->answered || w->sync.attempt.n != s.attempt.n)
+            continue;
+        good = w->sync.epoch == s.epoch;
+        if (!good)
             continue;
         w->answered = true;
         w->reply_size = size;
@@ -84,5 +89,5 @@ bool trp_syncs_answer(trp_executor *e, const uint8_t *message, size_t size)
     }
     pthread_cond_broadcast(&e->synced);
     pthread_mutex_unlock(&e->lock);
-    return true;
+    return good;
 }

@@ -47,6 +47,7 @@ int trp_blocks_next(struct trp_view *v, struct trp_block_state *ret)
     ret->level = trp_get_u8(v);
     ret->memory = trp_get_u64(v);
     ret->disk = trp_get_u64(v);
-    bool good = !v->bad && ret->level <= TRP_BLOCK_LEVELS;
+    bool good = !v->bad && ret->level <= TRP_BLOCK_LEVELS &&
+                (ret->memory | ret->disk) < TRP_LARGEST;
     return good && (ret->there || !(ret->memory | ret->disk)) ? 1 : TRP_EPROTO;
 }

@@ -243,6 +243,18 @@ static inline void trp_ends_put(struct trp_buf *b, const struct trp_end *e)
         memcpy(p, e->extra, e->extra_size);
 }
 
+/* Its numbers are those of something that can have been. */
+static inline bool trp_end_can_be(const struct trp_end *e)
+{
+    uint64_t most = e->records_in | e->records_out | e->bytes_in | e->bytes_out;
+    const uint64_t *data = (const uint64_t *)&e->data;
+    for (size_t i = 0; e->has_data && i < sizeof e->data / 8; i++)
+        most |= data[i];
+    return most < TRP_LARGEST && e->cpu_ns >= 0 &&
+           e->cpu_ns / TRP_CORES_MOST <= e->duration_ns + TRP_SECOND &&
+           e->peak_kib >= 0 && (uint64_t)e->peak_kib < TRP_LARGEST / 1024;
+}
+
 /* The rest of a TRP_END_LONG whose head is read. */
 static inline int trp_ends_rest(struct trp_view *v, uint16_t more, struct trp_end *e)
 {
@@ -273,7 +285,7 @@ static inline int trp_ends_rest(struct trp_view *v, uint16_t more, struct trp_en
     if (more & TRP_END_ADDED && !trp_end_added_get(v, e))
         return TRP_EPROTO;
     e->extra = trp_get_raw(v, e->extra_size);
-    return v->bad ? TRP_EPROTO : 1;
+    return v->bad || !trp_end_can_be(e) ? TRP_EPROTO : 1;
 }
 
 static inline int trp_ends_next(struct trp_view *v, struct trp_end *ret)
@@ -294,6 +306,7 @@ static inline int trp_ends_next(struct trp_view *v, struct trp_end *ret)
                 r.status == TRP_END_FETCH || r.status == TRP_END_OUTPUT;
     uint16_t more = le16toh(r.more);
     if (more & ~(TRP_END_ADDED | TRP_END_IN_FILE) || !told ||
+        (uint64_t)ret->duration_ns > (uint64_t)TRP_LONGEST_NS ||
         r.status == TRP_END_LOST || (more && r.status != TRP_END_SUCCESS))
         return TRP_EPROTO;
     if (r.form == TRP_END_SHORT) {

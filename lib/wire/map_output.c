@@ -207,7 +207,8 @@ int trp_moved_next(struct trp_view *v, struct trp_moved_output *ret, bool *ret_l
         get_move(v, &ret->is);
         ret->bytes = trp_get_u64(v);
         ret->took_ns = (int64_t)trp_get_u64(v);
-        v->bad = v->bad || ret->took_ns < 0;
+        v->bad = v->bad || ret->took_ns < 0 || ret->took_ns > TRP_LONGEST_NS ||
+                 ret->bytes > TRP_LARGEST;
         return v->bad ? TRP_EPROTO : 1;
     }
     bool last = trp_get_flag(v);

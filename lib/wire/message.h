@@ -33,6 +33,7 @@
 #include "core/base/ends.h"
 #include "core/base/error.h"
 #include "core/base/ids.h"
+#include "core/base/time.h"
 #include "core/engine.h"
 
 enum { TRP_WIRE_VERSION = 9 };

@@ -143,7 +143,7 @@ static const struct trp_launch launch_samples[] = {
      .extra_size = 6},
 };
 static const struct trp_end end_samples[] = {
-    {.attempt = {UINT64_MAX},         .duration_ns = INT64_MAX},
+    {.attempt = {UINT64_MAX},         .duration_ns = TRP_LONGEST_NS},
     {.attempt = {1},                  .duration_ns = 5,         .cpu_ns = UINT32_MAX},
     {.attempt = {2},                               .duration_ns = 5,                                          .cpu_ns = INT64_C(1) << 32},
     {.attempt = {3},
@@ -162,7 +162,7 @@ static const struct trp_end end_samples[] = {
      .records_in = 1,
      .records_out = 2,
      .bytes_in = 3,
-     .bytes_out = UINT64_MAX,
+     .bytes_out = TRP_LARGEST - 1,
      .extra = (const uint8_t *)"\0r",
      .extra_size = 2},
     {.attempt = {6},                  .status = TRP_END_PLATFORM                                 },
@@ -496,6 +496,40 @@ TEST("ends come back in order")
     }
     g_assert_cmpint(trp_ends_next(&v, &e), ==, 0);
     trp_buf_free(&b);
+}
+
+/* One end with that change; what a decoder makes of it. */
+static int opens(const struct trp_end *e)
+{
+    struct trp_buf b = {0};
+    struct trp_view v;
+    uint32_t count;
+    trp_ends_begin(&b);
+    trp_ends_put(&b, e);
+    trp_batch_finish(&b);
+    int rc = trp_ends_open(b.data, b.size, &v, &count);
+    trp_buf_free(&b);
+    return rc;
+}
+
+TEST("numbers that nothing can have are refused")
+{
+    const int64_t second = 1000000000, year = INT64_C(31536000) * second;
+    struct trp_end e = {
+        .duration_ns = second, .cpu_ns = 64 * second, .peak_kib = 1 << 30};
+    g_assert_cmpint(opens(&e), ==, 0);
+    e.cpu_ns = year;
+    g_assert_cmpint(opens(&e), ==, TRP_EPROTO);
+    e = (struct trp_end){.duration_ns = 2 * year};
+    g_assert_cmpint(opens(&e), ==, TRP_EPROTO);
+    e = (struct trp_end){.duration_ns = -1};
+    g_assert_cmpint(opens(&e), ==, TRP_EPROTO);
+    e = (struct trp_end){.peak_kib = INT64_MAX / 512};
+    g_assert_cmpint(opens(&e), ==, TRP_EPROTO);
+    e = (struct trp_end){.bytes_in = UINT64_MAX};
+    g_assert_cmpint(opens(&e), ==, TRP_EPROTO);
+    e = (struct trp_end){.has_data = true, .data.wait_ns = UINT64_MAX};
+    g_assert_cmpint(opens(&e), ==, TRP_EPROTO);
 }
 
 TEST("records come back in order")

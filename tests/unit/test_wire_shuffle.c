@@ -176,8 +176,8 @@ TEST("shuffle/outputs to be moved come back")
 TEST("shuffle/what was moved comes back")
 {
     const struct trp_moved_output want[] = {
-        {{1, 2, UINT64_C(3) << 40}, 1000, 7        },
-        {{4, 5, 6},                 0,    INT64_MAX}
+        {{1, 2, UINT64_C(3) << 40}, 1000, 7      },
+        {{4, 5, 6},                 0,    1 << 30}
     };
     struct trp_moved_output got;
     struct trp_buf b = {0};
@@ -246,7 +246,7 @@ TEST("shuffle/an end carries what went through map outputs")
                     .local_blocks = 2,
                     .remote_blocks = 3,
                     .local_bytes = 4,
-                    .remote_bytes = UINT64_MAX,
+                    .remote_bytes = TRP_LARGEST - 1,
                     .wait_ns = 6,
                     .written_records = 7,
                     .written_bytes = 8,

@@ -69,6 +69,13 @@ struct trp_added {
     int64_t value;
 };
 
+/* What is told of attempts is no more than any can have: a year, 32 PiB. Sums of
+ * hundreds stay within 64 bits. */
+#define TRP_LONGEST_NS (INT64_C(1) << 55)
+#define TRP_LARGEST (UINT64_C(1) << 55)
+/* Cores that one attempt may use. */
+#define TRP_CORES_MOST INT64_C(16384)
+
 /* The end of an attempt with what it has used. */
 struct trp_end {
     trp_attempt_id attempt;

@@ -265,6 +265,8 @@ void trp_executor_lost(struct trp_engine *e, struct trp_executor *x,
                                         .code = ev->lost.code};
     uint32_t guilty =
         ev->lost.has_culprit ? trp_attempt_find(e, ev->lost.culprit) : TRP_NONE;
+    if (guilty != TRP_NONE && e->attempts.v[guilty].executor != x->id.n)
+        guilty = TRP_NONE;
     bool came = x->came;
     trp_executor_retire(e, x);
     if (came && outputs_go(e, x, ev->lost.reason))
