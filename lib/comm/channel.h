@@ -53,7 +53,7 @@ enum trp_transport_kind {
 #define TRP_DRIVER_PEER UINT32_MAX
 #define TRP_MESSAGE_MAX (UINT32_C(1) << 30)
 
-enum { TRP_SECRET_SIZE = 32, TRP_BUILD_ID_TEXT = 96 };
+enum { TRP_SECRET_SIZE = 32, TRP_BUILD_ID_TEXT = 96, TRP_LAST_WORDS_TEXT = 128 };
 
 /* What an executor says of itself. */
 struct trp_hello {
@@ -71,9 +71,10 @@ struct trp_last_words {
     bool garbled;
     enum trp_loss reason;
     bool has_culprit;
-    trp_attempt_id culprit;      /* the function task that caused it */
-    int32_t signal;              /* CRASHED: SIGSEGV, … */
-    int64_t limit_mib, peak_mib; /* MEMORY */
+    trp_attempt_id culprit;         /* the function task that caused it */
+    int32_t signal;                 /* CRASHED: SIGSEGV, …; CALLED_EXIT: the status */
+    int64_t limit_mib, peak_mib;    /* MEMORY */
+    char text[TRP_LAST_WORDS_TEXT]; /* CRASHED: what the C library says of it; or "" */
 };
 
 struct trp_channel_handler {

@@ -3,10 +3,16 @@
  * by its spawner on the same socket.
  */
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "comm/peer.h"
+
+static bool is_size(int64_t mib)
+{
+    return mib >= 0 && (uint64_t)mib < TRP_LARGEST >> 20;
+}
 
 int trp_last_words_take(struct trp_peer *p, struct trp_view *v)
 {
@@ -18,9 +24,12 @@ int trp_last_words_take(struct trp_peer *p, struct trp_view *v)
     w.culprit.n = trp_get_u64(v);
     w.limit_mib = trp_get_s64(v);
     w.peak_mib = trp_get_s64(v);
-    if (!trp_view_end(v) ||
+    const uint8_t *text = trp_get_raw(v, sizeof w.text);
+    if (text)
+        memcpy(w.text, text, sizeof w.text - 1);
+    if (!trp_view_end(v) || !is_size(w.limit_mib) || !is_size(w.peak_mib) ||
         (reason > TRP_LOSS_NEVER_CAME && reason != TRP_LOSS_SPAWNER_DIED &&
-         reason != TRP_LOSS_SPAWNER_HUNG))
+         reason != TRP_LOSS_SPAWNER_HUNG && reason != TRP_LOSS_CALLED_EXIT))
         return TRP_EPROTO;
     w.reason = (enum trp_loss)reason;
     p->last_words = w;
@@ -35,6 +44,7 @@ size_t trp_last_words_frame(const struct trp_last_words_way *w,
         uint8_t reason, has_culprit, garbled;
         uint32_t signal;
         uint64_t culprit, limit_mib, peak_mib;
+        char text[TRP_LAST_WORDS_TEXT];
     } __attribute__((packed)) body = {
         .reason = (uint8_t)last_words->reason,
         .has_culprit = last_words->has_culprit,
@@ -44,6 +54,7 @@ size_t trp_last_words_frame(const struct trp_last_words_way *w,
         .limit_mib = htole64((uint64_t)last_words->limit_mib),
         .peak_mib = htole64((uint64_t)last_words->peak_mib),
     };
+    memcpy(body.text, last_words->text, sizeof body.text);
     _Static_assert(sizeof body == TRP_LAST_WORDS_SIZE,
                    "as trp_last_words_take reads it");
     return trp_words_frame(w->key, &body, sizeof body, buf, cap);

@@ -155,7 +155,7 @@ void trp_peer_bury(trp_channel *c); /* frees those in `gone` */
 
 /* ---- last_words.c ---- */
 
-enum { TRP_LAST_WORDS_SIZE = 31 }; /* of the body */
+enum { TRP_LAST_WORDS_SIZE = 31 + TRP_LAST_WORDS_TEXT }; /* of the body */
 int trp_last_words_take(struct trp_peer *p, struct trp_view *v);
 
 /* ---- call.c ---------------------------------------------------------------------- */

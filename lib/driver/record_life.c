@@ -38,8 +38,12 @@ static const char *loss_text(const struct trp_executor_record *x, enum trp_loss 
     case TRP_LOSS_RELEASED:
         return "released";
     case TRP_LOSS_CRASHED:
-        snprintf(buf, size, "a function crashed it: %s",
-                 strsignal(x->last_words.signal));
+        snprintf(buf, size, "a function crashed it: %s%s%s",
+                 strsignal(x->last_words.signal), *x->last_words.text ? ": " : "",
+                 x->last_words.text);
+        return buf;
+    case TRP_LOSS_CALLED_EXIT:
+        snprintf(buf, size, "a function ended it by exit(%d)", x->last_words.signal);
         return buf;
     case TRP_LOSS_MEMORY:
         if (!x->last_words.limit_mib)
@@ -76,7 +80,7 @@ static const char *loss_text(const struct trp_executor_record *x, enum trp_loss 
 static void tell_loss(trp_driver *d, struct trp_executor_record *x,
                       enum trp_record_state was, enum trp_loss reason)
 {
-    char buf[160];
+    char buf[320], extra[TRP_LAST_WORDS_TEXT + 96];
     const trp_executor_id id = x->id;
     const int64_t now = d->now;
     char *text = strdup(loss_text(x, reason, buf, sizeof(buf)));
@@ -95,6 +99,15 @@ static void tell_loss(trp_driver *d, struct trp_executor_record *x,
                           .code = x->last_words.signal,
                           .limit_mib = x->last_words.limit_mib,
                           .peak_kib = x->last_words.peak_mib * 1024};
+    if (reason == TRP_LOSS_CALLED_EXIT)
+        snprintf(extra, sizeof extra,
+                 "its function called exit(%d), which ends the executor; let it return "
+                 "a status",
+                 x->last_words.signal);
+    else
+        snprintf(extra, sizeof extra, "%s", x->last_words.text);
+    end.extra = (const uint8_t *)extra;
+    end.extra_size = (uint32_t)strlen(extra);
     d->ended = x->last_words.has_culprit ? &end : NULL;
     trp_driver_step(d, &ev);
     d->ended = NULL;

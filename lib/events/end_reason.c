@@ -74,8 +74,10 @@ char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end
         break;
     case TRP_END_SIGNAL: {
         const char *name = sigabbrev_np(code);
-        snprintf(buf, size, name ? "killed by SIG%s (%d)" : "killed by signal%s (%d)",
+        snprintf(text, sizeof text,
+                 name ? "killed by SIG%s (%d)" : "killed by signal%s (%d)",
                  name ? name : "", (int)code);
+        with_text(text, end, buf, size);
         break;
     }
     case TRP_END_TIMEOUT:

@@ -149,7 +149,7 @@ const struct trp_fields trp_fields_of_event[] = {
         EVENT(MAYBE, refused.cause)),
     [TRP_EVENT_EXECUTOR_LOST] = ROW("executor_lost",
         EVENT(UNSIGNED, lost.executor.n),
-        WORD(trp_event, lost.reason, TRP_LOSS_SPAWNER_HUNG + 1),
+        WORD(trp_event, lost.reason, TRP_LOSS_CALLED_EXIT + 1),
         YES_NO(trp_event, lost.has_culprit),
         EVENT(ATTEMPT, lost.culprit),
         EVENT(SIGNED, lost.code),

@@ -56,6 +56,19 @@ static() { # as root too
     run ! grep -v '^task 3,' <<<"$(grep -o 'task [0-9]*, attempt [0-9]*: .*' <<<"$output")"
 }
 
+@test "a function that calls exit() is told of, counted once and not tried again" {
+    run -1 troupe run --run-name r -- "$programs/crash" exit
+    [[ "$output" == *"task 3 failed once, with a mistake in the program: its function called exit(0), which ends the executor; let it return a status"* ]]
+    [ "$(grep -c 'task [0-9]*, attempt [0-9]*: ' <<<"$output")" = 1 ]
+    events r | grep -q '"Removed Reason":"a function ended it by exit(0)"'
+}
+
+@test "an assertion that fails in a function is told in its words, and run again" {
+    run -0 troupe run --run-name r -- "$programs/crash" assert
+    [[ "$output" == *"task 3, attempt 0: killed by SIGABRT (6): "*"die: Assertion \`!first' failed.; it is run again"* ]]
+    [[ "$output" == *"20 tasks, 1 failed attempt,"* ]]
+}
+
 # bats test_tags=plain
 @test "a function over its executor's memory is named, and its neighbours run again uncharged" {
     run -1 troupe run --run-name r -- "$programs/memory" 600

@@ -134,7 +134,8 @@ void trp_starts_lost(struct trp_engine *e, struct trp_class *c, int64_t asked_ns
                      enum trp_loss reason)
 {
     bool its_own = reason == TRP_LOSS_EXITED || reason == TRP_LOSS_CRASHED ||
-                   reason == TRP_LOSS_MEMORY || reason == TRP_LOSS_TIMEOUT;
+                   reason == TRP_LOSS_MEMORY || reason == TRP_LOSS_TIMEOUT ||
+                   reason == TRP_LOSS_CALLED_EXIT;
     const struct trp_event ev = {
         .kind = TRP_EVENT_EXECUTOR_REFUSED,
         .refused = {.how = its_own ? TRP_REFUSED_FAILED : TRP_REFUSED_LATER,

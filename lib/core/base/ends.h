@@ -48,6 +48,8 @@ enum trp_loss {
                               * loss counts nothing, the next ones do */
     TRP_LOSS_SPAWNER_DIED,   /* what starts its commands was killed, or ended: counts */
     TRP_LOSS_SPAWNER_HUNG,   /* … was stopped, or hung: counts */
+    TRP_LOSS_CALLED_EXIT,    /* a function ended it by exit(): against `culprit` only,
+                              * which is not tried again */
 };
 
 /* What a task read of map outputs, and wrote as one, and what it found kept. Bytes are those of files. */

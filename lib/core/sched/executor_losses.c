@@ -138,6 +138,7 @@ static bool loss_counts(enum trp_loss reason, bool is_culprit, bool has_culprit)
     case TRP_LOSS_CRASHED:
     case TRP_LOSS_MEMORY:
     case TRP_LOSS_TIMEOUT:
+    case TRP_LOSS_CALLED_EXIT:
         return is_culprit || !has_culprit;
     case TRP_LOSS_RELEASED:
     case TRP_LOSS_NEVER_CAME:
@@ -156,6 +157,8 @@ static enum trp_end_status culprit_status(enum trp_loss reason)
         return TRP_END_MEMORY;
     case TRP_LOSS_TIMEOUT:
         return TRP_END_TIMEOUT;
+    case TRP_LOSS_CALLED_EXIT:
+        return TRP_END_MISTAKE;
     default:
         return TRP_END_LOST;
     }
