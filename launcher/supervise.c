@@ -6,11 +6,13 @@
  * Exit status: what the driver says ('E'). Without it the driver died: 4. Ways out,
  * each with its time limit: after 'E' the driver has EXIT_MS to end, and its mpirun
  * GONE_MS from then on; after a kill (second signal) KILL_MS; after its connection
- * closed without 'E' LOST_MS (its own end, as told by the guard, says more). A driver
+ * closed without 'E' LOST_MS (its own end, as told by the guard, says more). A program
+ * that goes on when what is Troupe's has ended may take its time. A driver
  * of a pipeline that is not there within TRP_WATCH_COME_UP_MS is given up, unless it
  * looks at what earlier starts have done; a user's own program may take its time before
  * trp_init. Over MPI nothing goes on without ompi-server: the driver is told that it is
- * gone, and ends the run with 4; SERVER_MS, since MPI may not let it go.
+ * gone, and ends the run with 4; SERVER_MS, since MPI may not let it go. A driver that
+ * does not answer is told of, and left to the user.
  *
  * A guard that is killed while the run goes on is replaced at once. Its orphans are
  * ours (we are a subreaper too, before it is forked), so the driver is reaped here, and
@@ -59,6 +61,8 @@ enum {
     GUARD_END_MS = 12000,
     SWEEP_MS = 3000,
     LINGER_MS = 4000, /* as in guard.c */
+    ASK_MS = 10000,
+    SILENT_MS = 30000,
     LOOK_MS = 20,
     MOST_GUARDS = 20, /* that may be lost in a run */
 };
@@ -111,7 +115,7 @@ static void send_control(struct trp_watch *w, enum trp_control_byte byte)
 static void interrupt(struct trp_watch *w, bool at_once)
 {
     w->interrupts += at_once ? 2 : 1;
-    if (w->interrupts == 1 && w->driver) {
+    if (w->interrupts == 1 && w->driver && !w->has_status) {
         send_control(w, TRP_CONTROL_STOP);
         return;
     }
@@ -189,6 +193,7 @@ static void on_connection(struct trp_watch *w)
     w->listen = -1;
     w->connected = true;
     w->deadline = INT64_MAX;
+    w->heard = w->asked = trp_clock_ms();
     if (w->time_is_up)
         send_control(w, TRP_CONTROL_TIME);
     if (w->interrupts)
@@ -197,6 +202,38 @@ static void on_connection(struct trp_watch *w)
         send_control(w, TRP_CONTROL_KILL);
         hurry(w, KILL_MS);
     }
+}
+
+/* It is there; or its run is over, and the program may do what it likes. */
+static void on_answer(struct trp_watch *w)
+{
+    w->heard = trp_clock_ms();
+    if (w->told_silent)
+        fprintf(stderr, "troupe: the driver answers again\n");
+    w->told_silent = false;
+    if (w->has_status && w->what->is_program && !w->interrupts)
+        w->deadline = INT64_MAX;
+}
+
+/* A program may hold up the driver's own thread, by a lock of the C library for instance.
+ * Returns when it is to be looked at again. */
+static int64_t ask_driver(struct trp_watch *w)
+{
+    int64_t now = trp_clock_ms();
+    if (w->control < 0 || w->has_status)
+        return INT64_MAX;
+    if (now >= w->heard + SILENT_MS && !w->told_silent) {
+        w->told_silent = true;
+        fprintf(stderr, "troupe: the driver has not answered for %d s; %s\n",
+                SILENT_MS / 1000,
+                w->interrupts ? "once more Ctrl-C, or `troupe cancel --now`, ends it"
+                              : "Ctrl-C twice, or `troupe cancel --now`, ends it");
+    }
+    if (now >= w->asked + ASK_MS) {
+        send_control(w, TRP_CONTROL_PING);
+        w->asked = now;
+    }
+    return w->asked + ASK_MS;
 }
 
 /* What the driver says of its status: when the run is over, and again when the program
@@ -210,6 +247,10 @@ static void on_control(struct trp_watch *w)
         if (w->nsaid < sizeof w->said)
             continue;
         w->nsaid = 0;
+        if (w->said[0] == TRP_CONTROL_ANSWER) {
+            on_answer(w);
+            continue;
+        }
         if (w->said[0] != TRP_CONTROL_EXIT)
             break;
         const uint8_t *b = w->said + 1;
@@ -224,7 +265,7 @@ static void on_control(struct trp_watch *w)
         return;
     close(w->control);
     w->control = -1;
-    hurry(w, w->has_status ? GONE_MS : LOST_MS);
+    hurry(w, !w->has_status ? LOST_MS : w->what->is_program ? EXIT_MS : GONE_MS);
 }
 
 static int start_guard(struct trp_watch *w, pid_t adopts, trp_error *err);
@@ -369,8 +410,11 @@ static void watch_run(struct trp_watch *w)
             {.fd = w->control, .events = POLLIN},
             {.fd = w->guard,   .events = POLLIN}
         };
-        int64_t left = w->deadline == INT64_MAX ? -1 : w->deadline - trp_clock_ms();
-        if (w->deadline != INT64_MAX && left <= 0) {
+        int64_t ask = ask_driver(w), due = w->deadline < ask ? w->deadline : ask;
+        int64_t left = due == INT64_MAX ? -1 : due - trp_clock_ms();
+        if (left < 0 && due == ask && due != INT64_MAX)
+            left = 0;
+        if (w->deadline != INT64_MAX && w->deadline <= trp_clock_ms()) {
             if (!is_coming_up(w))
                 return;
             continue;
@@ -542,5 +586,5 @@ int trp_supervise(struct trp_supervisor *s, const trp_run_folder *folder,
     if (w.control >= 0)
         close(w.control);
     close(w.signals);
-    return w.has_status ? w.status : trp_watch_status(&w);
+    return trp_watch_status(&w);
 }

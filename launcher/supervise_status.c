@@ -1,6 +1,7 @@
 /*
- * The exit status of a run whose driver did not say one: it, or the platform, has failed,
- * or it was a program that ended before it was a driver.
+ * The exit status of a run. What its driver has said holds, unless it was a program that
+ * crashed behind that. When it has said nothing it, or the platform, has failed, or it was
+ * a program that ended before it was a driver.
  */
 #include "supervise_watch.h"
 
@@ -12,7 +13,7 @@
 #include "os/held.h"
 #include "programs.h"
 
-enum { CANCELLED = 130, WRONG_CALL = 2 };
+enum { CANCELLED = 130, FAILED = 1, WRONG_CALL = 2 };
 
 /* A program that ended before trp_init has spoken into files: passes that on, up to
  * mpirun's own page about an exit status, which begins with a line of dashes. */
@@ -34,11 +35,16 @@ static void relay(const struct trp_watch *w, const char *name, FILE *to)
 }
 
 /* mpirun passes a signal on as 128 + its number. */
+static int signal_of(int status)
+{
+    return WIFSIGNALED(status)         ? WTERMSIG(status)
+           : WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128
+                                       : 0;
+}
+
 static void describe_status(int status, char *text, size_t size)
 {
-    int signal = WIFSIGNALED(status)         ? WTERMSIG(status)
-                 : WEXITSTATUS(status) > 128 ? WEXITSTATUS(status) - 128
-                                             : 0;
+    int signal = signal_of(status);
     const char *name = signal ? sigabbrev_np(signal) : NULL;
     if (name)
         snprintf(text, size, "killed by SIG%s (%d)", name, signal);
@@ -93,11 +99,35 @@ static void tell_absent(const struct trp_watch *w, const char *how)
     free(mpirun);
 }
 
+/* What the driver has said of the run, and what the program did behind that. An mpirun
+ * that had to end without MPI_Finalize has a status of its own. */
+static int said_status(const struct trp_watch *w, const char *how)
+{
+    if (w->status != 0 || !w->what->is_program)
+        return w->status;
+    if (w->over && w->driver_ended) {
+        int signal = signal_of(w->driver_status);
+        if (w->driver_status == 0 || (!signal && *w->supervisor->ompi_server))
+            return w->status;
+        fprintf(stderr,
+                "troupe: %s ended behind its run, in or after trp_finalize: %s; see "
+                "%s/state/driver.err\n",
+                w->what->argv[0], how, w->folder->shown);
+        return signal ? FAILED : WEXITSTATUS(w->driver_status);
+    }
+    if (!w->interrupts)
+        return w->status;
+    fprintf(stderr, "troupe: run %s was cancelled\n", w->folder->shown);
+    return CANCELLED;
+}
+
 int trp_watch_status(const struct trp_watch *w)
 {
     char how[64] = "it did not end in time";
     if (w->driver_ended)
         describe_status(w->driver_status, how, sizeof how);
+    if (w->has_status)
+        return said_status(w, how);
     if (w->failure[0]) {
         fprintf(stderr, "troupe: %s (run %s)\n", w->failure, w->folder->shown);
         return TRP_WATCH_PLATFORM;

@@ -32,10 +32,14 @@ struct trp_watch {
     bool adopted;                      /* a guard was lost: its children are ours */
     pid_t spare[TRP_WATCH_SPARED + 1]; /* children from before; room for the guard */
     uint32_t nspare;
-    int interrupts;    /* SIGINT, SIGTERM, SIGHUP so far */
-    bool time_is_up;   /* SIGUSR1 came */
-    bool connected;    /* the driver was there */
-    bool has_status;   /* 'E' came */
+    int interrupts;  /* SIGINT, SIGTERM, SIGHUP so far */
+    bool time_is_up; /* SIGUSR1 came */
+    bool connected;  /* the driver was there */
+    bool has_status; /* 'E' came */
+    int64_t asked,
+        heard;         /* when the driver was last asked whether it is there, and when
+                           * it last said so; ms */
+    bool told_silent;  /* it has not for long */
     bool driver_ended; /* with driver_status */
     int driver_status;
     int status;
@@ -47,7 +51,8 @@ struct trp_watch {
     char failure[TRP_ERROR_TEXT]; /* the platform failed: why */
 };
 
-/* The exit status of a run whose driver did not say one; on stderr stands why. */
+/* The exit status of a run: what its driver has said, if that holds, or what its end
+ * says. On stderr stands why. */
 int trp_watch_status(const struct trp_watch *w);
 
 #endif

@@ -97,7 +97,8 @@ int trp_init(int *argc, char ***argv, trp_context **ret_ctx);
  * exit status for main, with which `troupe run` ends in any case: that of what ended
  * the run from outside, else of the first call that failed and was not made good, else
  * 0. A profile that was refused is made good by a later build under its name, an action
- * by a later one that succeeds on the same dataset, anything by trp_error_clear. */
+ * by a later one that succeeds on the same dataset, anything by trp_error_clear. Another
+ * status that the program ends with behind it is the run's in place of 0. */
 int trp_finalize(trp_context *ctx);
 /* What the last failed call said; "" when none failed. Valid until the next call. */
 const char *trp_error_text(const trp_context *ctx);

@@ -168,12 +168,22 @@ int trp_control_send(int fd, enum trp_control_byte what)
     return send(fd, &byte, 1, MSG_NOSIGNAL) == 1 ? 0 : TRP_ESYSTEM;
 }
 
-int trp_control_exit(int fd, int status)
+static int say(int fd, enum trp_control_byte what, int status)
 {
     uint32_t v = (uint32_t)status;
-    uint8_t message[5] = {TRP_CONTROL_EXIT, (uint8_t)v, (uint8_t)(v >> 8),
+    uint8_t message[5] = {(uint8_t)what, (uint8_t)v, (uint8_t)(v >> 8),
                           (uint8_t)(v >> 16), (uint8_t)(v >> 24)};
     return send(fd, message, sizeof message, MSG_NOSIGNAL) == sizeof message
                ? 0
                : TRP_ESYSTEM;
+}
+
+int trp_control_exit(int fd, int status)
+{
+    return say(fd, TRP_CONTROL_EXIT, status);
+}
+
+int trp_control_answer(int fd)
+{
+    return say(fd, TRP_CONTROL_ANSWER, 0);
 }

@@ -5,8 +5,10 @@
  *
  * troupe → driver: one byte each, the first with the user's stdin, stdout and stderr as
  * SCM_RIGHTS: 'F' files, 'S' stop (first SIGINT/SIGTERM), 'K' kill (second), 'T' time
- * is up, 'O' ompi-server died: the run ends. driver → troupe: 'E' and a little-endian
- * int32: the exit status of the run; then it closes. A close without 'E' means the driver died. A driver whose `troupe` is gone cancels its run.
+ * is up, 'O' ompi-server died: the run ends, 'P' is it there? driver → troupe: 'E' and a
+ * little-endian int32: the exit status of the run; 'A' and 0: it is there, and behind 'E':
+ * what is the run's has ended, and the program goes on by itself; then it closes. A close
+ * without 'E' means the driver died. A driver whose `troupe` is gone cancels its run.
  */
 #ifndef TRP_DRIVER_CONTROL_H
 #define TRP_DRIVER_CONTROL_H
@@ -26,9 +28,12 @@ enum trp_control_byte {
     TRP_CONTROL_KILL = 'K',
     TRP_CONTROL_TIME = 'T',
     TRP_CONTROL_OMPI_SERVER = 'O',
+    TRP_CONTROL_PING = 'P',
     TRP_CONTROL_EXIT = 'E',
+    TRP_CONTROL_ANSWER = 'A',
 };
 int trp_control_send(int fd, enum trp_control_byte what);
 int trp_control_exit(int fd, int status);
+int trp_control_answer(int fd);
 
 #endif

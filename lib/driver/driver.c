@@ -336,7 +336,7 @@ int trp_driver_new(const struct trp_driver_config *config, trp_driver **ret_driv
     d->options = config->options;
     d->profiles = config->profiles;
     d->now = trp_clock_ns();
-    d->time_up = INT64_MAX;
+    d->time_up = d->program_due = INT64_MAX;
     d->run_name = strdup(config->run_name);
     d->run_dir = strdup(config->run_dir);
     d->baton = trp_baton_new();
@@ -417,11 +417,16 @@ void trp_driver_end_attempts(trp_driver *d)
     trp_driver_leave(d);
 }
 
-static void dismiss_all(trp_driver *d)
+void trp_driver_release_all(trp_driver *d)
 {
     for (uint32_t i = 0; i < d->nrecords; i++)
         if (d->records[i])
             trp_record_release(d, d->records[i]->id);
+}
+
+static void dismiss_all(trp_driver *d)
+{
+    trp_driver_release_all(d);
     int64_t now = trp_clock_ns(), until = now + 4 * TRP_SECOND;
     while (somebody_left(d) && now < until) {
         trp_driver_turn(d, until);
@@ -506,10 +511,10 @@ static void remove_scratch(const trp_driver *d)
     trp_tree_remove(AT_FDCWD, d->shared, &budget);
 }
 
-int trp_driver_end(trp_driver *d, int status, bool quiet)
+/* Ends all but what the driver holds in memory; the run's exit status. */
+static int close_down(trp_driver *d, int status, bool quiet, bool *ret_clean)
 {
     trp_error err = {0};
-    trp_driver_enter(d);
     end_attempts(d);
     d->over = true;
     dismiss_all(d);
@@ -519,7 +524,7 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     d->asked = NULL;
     trp_driver_metrics_close(d);
     close_cluster(d);
-    bool clean = trp_channel_close(d->channel);
+    *ret_clean = trp_channel_close(d->channel);
     d->channel = NULL;
     if (d->config.mode == TRP_DRIVER_STATIC)
         remove_scratch(d);
@@ -539,6 +544,24 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     if (d->own_folder)
         trp_run_folder_state(d->own_folder, d->config.app_name,
                              status ? "failed" : "succeeded", status, NULL);
+    return status;
+}
+
+void trp_driver_end_elsewhere(trp_driver *d)
+{
+    bool clean, free_stdout = ftrylockfile(stdout) == 0; /* the program may be in it */
+    d->entered++;
+    int status = close_down(d, trp_error_exit_status(d->stop), !free_stdout, &clean);
+    trp_control_exit(d->config.control_fd, status);
+    if (free_stdout)
+        funlockfile(stdout);
+}
+
+int trp_driver_end(trp_driver *d, int status, bool quiet)
+{
+    bool clean;
+    trp_driver_enter(d);
+    status = close_down(d, status, quiet, &clean);
     int fd = d->config.control_fd;
     driver_free(d);
     if (fd >= 0) {
@@ -548,5 +571,7 @@ int trp_driver_end(trp_driver *d, int status, bool quiet)
     }
     if (clean) /* with a lost peer it would wait for ever */
         trp_channel_finalize();
+    if (fd >= 0)
+        trp_control_answer(fd);
     return status;
 }

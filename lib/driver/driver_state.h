@@ -274,6 +274,9 @@ struct trp_driver {
     int64_t ends_wall, time_up;   /* the end of its allocation, s; of the run, mono */
     bool soft;                    /* kills begin with SIGTERM: the grace is over */
     bool hurry;                   /* the second signal: kill at once */
+    int64_t program_due; /* a stopped run's program, which is elsewhere, is ended then,
+                          * mono; INT64_MAX: it is not … */
+    bool program_asked;  /* … and was sent SIGTERM before */
     trp_error stop_error;
 
     trp_baton *baton;
@@ -349,6 +352,12 @@ void trp_driver_check_late(trp_driver *d, int64_t now);
 int trp_driver_secrets(trp_driver *d, trp_error *ret_no_munge, trp_error *err);
 /* In a Slurm job, where nodes have MUNGE, as a rule. */
 void trp_driver_tell_no_munge(trp_driver *d, const trp_error *why);
+
+/* driver.c: tells all executors to go. */
+void trp_driver_release_all(trp_driver *d);
+/* Ends the run in the place of its program, by the standby thread, which has the baton
+ * and keeps it: what the program asks of the driver afterwards is never answered. */
+void trp_driver_end_elsewhere(trp_driver *d);
 
 /* loop.c */
 int trp_driver_loop_init(trp_driver *d, trp_error *err);

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -97,6 +98,50 @@ static void check_stop(trp_driver *d, int64_t now)
     d->soft = false;
 }
 
+/* ---- a program that is elsewhere ---- */
+
+/* For a program to come back to Troupe, and then for what it does about SIGTERM. */
+#define COME_BACK_NS (2 * TRP_SECOND)
+#define HANDLE_NS (5 * TRP_SECOND)
+
+static void end_program(trp_driver *d, int signal)
+{
+    trp_driver_end_elsewhere(d);
+    kill(getpid(), signal);
+    for (int i = 0; i < 5; i++)
+        poll(NULL, 0, 1000); /* it may block SIGTERM */
+    kill(getpid(), SIGKILL);
+}
+
+/* The run was stopped and its grace is over, and the program does something else. What
+ * the run has is given back at once. The program gets SIGTERM; one that does nothing
+ * about it would die of that without an end of the run, so that comes first. */
+static void check_program(trp_driver *d, int64_t now)
+{
+    struct sigaction has;
+    sigset_t term;
+    if (!d->config.prints || d->config.mode == TRP_DRIVER_STATIC || !d->killed ||
+        d->entered || d->attempts) {
+        d->program_due = INT64_MAX;
+        return;
+    }
+    if (d->program_due == INT64_MAX) {
+        trp_driver_release_all(d);
+        d->program_due = now + (d->program_asked ? HANDLE_NS : COME_BACK_NS);
+    }
+    if (now < d->program_due)
+        return;
+    bool handles = sigaction(SIGTERM, NULL, &has) == 0 && has.sa_handler != SIG_DFL;
+    if (d->program_asked || !handles)
+        end_program(d, d->program_asked ? SIGKILL : SIGTERM);
+    d->program_asked = true;
+    d->program_due = now + HANDLE_NS;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &term, NULL); /* it is for the program's own threads */
+    kill(getpid(), SIGTERM);
+}
+
 static void on_control(uv_poll_t *poll, int status, int events)
 {
     trp_driver *d = poll->data;
@@ -120,6 +165,8 @@ static void on_control(uv_poll_t *poll, int status, int events)
     else if (byte == TRP_CONTROL_OMPI_SERVER)
         trp_driver_mpi_failed(d,
                               "ompi-server died; see state/ompi-server.err of the run");
+    else if (byte == TRP_CONTROL_PING)
+        trp_control_answer(d->config.control_fd);
     else if (byte == TRP_CONTROL_TIME)
         trp_driver_stop(d, TRP_ETIME, false,
                         "time is up soon: running tasks may finish");
@@ -243,6 +290,7 @@ static int64_t next_due(const trp_driver *d, int64_t until)
         due = d->time_up;
     if (d->stop && !d->killed && d->kill_at < due)
         due = d->kill_at;
+    due = trp_earlier(due, d->program_due);
     if (d->progress && d->attempts && d->progress_due + 9 * PROGRESS_NS < due)
         due = d->progress_due + 9 * PROGRESS_NS;
     return until < due ? until : due;
@@ -306,6 +354,7 @@ static void turn(trp_driver *d, int64_t until, void (*rest)(trp_driver *, int64_
             uv_run(&d->loop, UV_RUN_NOWAIT);
             d->looked = now;
             check_stop(d, now);
+            check_program(d, now);
             show_progress(d, now);
             trp_driver_tell_waiting(d, now);
             trp_driver_log_waits(d, now);
@@ -382,7 +431,7 @@ int trp_driver_standby_start(trp_driver *d, trp_error *err)
 /* With the baton held by the caller. */
 void trp_driver_standby_stop(trp_driver *d)
 {
-    if (!d->has_standby)
+    if (!d->has_standby || pthread_equal(d->standby, pthread_self()))
         return;
     atomic_store(&d->ending, true);
     uv_async_send(&d->wake);

@@ -78,8 +78,13 @@ static bool is_tcp_alone(void)
 
 /* Open MPI leaves the sockets that it listens on to every srun and mpirun that is
  * started later: what it has opened when it has begun is closed by exec. */
+/* Open MPI prints a stack trace when a program crashes, and waits for ever for a lock of
+ * malloc that the crash has left. A user who wants it says so by this very name. */
+#define TRACES "OMPI_MCA_opal_signal"
+
 static int start_mpi(int *ret_level, trp_error *err)
 {
+    const bool untraced = !getenv(TRACES);
     bool was_there[LOOKED_AT];
     for (int fd = 0; fd < LOOKED_AT; fd++)
         was_there[fd] = fcntl(fd, F_GETFD) >= 0;
@@ -87,8 +92,12 @@ static int start_mpi(int *ret_level, trp_error *err)
     if (is_tcp_alone())
         trp_quick_hwloc_begin(quick);
     trp_mpi_mark();
+    if (untraced)
+        setenv(TRACES, "", 1);
     int rc = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, ret_level);
     trp_mpi_mark();
+    if (untraced)
+        unsetenv(TRACES); /* not for what the program starts */
     trp_quick_hwloc_end(quick);
     if (rc != MPI_SUCCESS)
         return trp_error_set(err, TRP_ESYSTEM, "MPI_Init_thread failed");

@@ -101,6 +101,92 @@ long() {
     run -0 troupe run --resume r
 }
 
+# away HOW SIGNAL [OPTION…]: a program that does something else than to call Troupe gets it by
+# `troupe`, as $run. In 8 s there are the grace, time to come back, and 5 s to handle SIGTERM.
+away() {
+    rm -rf troupe-runs out
+    troupe run --local=2 --run-name r --set run.grace=1s "${@:3}" -- "$programs/ends" "$1" >out 2>err &
+    run=$!
+    wait_until grep -q counted out
+    kill "-$2" $run
+    wait_until grep -q -e stopping -e 'time is up' err
+}
+# ended STATUS: that of the run; the event log has its end.
+ended() {
+    local status=0
+    wait $run || status=$?
+    [ $status = "$1" ]
+    [ "$(troupe ls | awk '$1 == "r" { print $3 }')" = "$1" ]
+    events r | tail -n 1 | grep -q "ApplicationEnd.*\"ExitCode\":$1"
+    events r | grep -q 'ExecutorRemoved.*released'
+}
+
+@test "a program that is between two calls when its run is stopped is ended with it" {
+    moving_clock
+    away away TERM
+    advance 4s
+    ended 130
+    away away USR1
+    advance 4s
+    ended 75
+    away handles TERM # it ends in order
+    advance 4s
+    ended 130
+    away ignores TERM
+    advance 10s
+    ended 130
+}
+
+@test "the second SIGTERM ends it at once" {
+    away away TERM --set run.grace=1h
+    kill -TERM $run
+    ended 130
+}
+
+# bats test_tags=mpi
+@test "over MPI as well, and a broken heap ends it, too" {
+    joins || skip "Open MPI has no ompi-server here, by which programs are joined"
+    away away TERM --set comm.transport=mpi
+    ended 130
+    # (A sanitizer has no lock there.)
+    run -4 troupe run --local=1 --run-name h --set comm.transport=mpi -- "$programs/ends" heap
+}
+
+@test "a crash behind the end of the run is told, and is the run's" {
+    run -1 troupe run --quiet --local=1 --run-name r -- "$programs/ends" after
+    [[ "$output" == *"ends ended behind its run, in or after trp_finalize: killed by SIGKILL (9)"* ]]
+    [ "$(troupe ls | awk '$1 == "r" { print $2 }')" = failed ]
+}
+
+@test "a program may take its time behind the end of the run" {
+    moving_clock
+    troupe run --quiet --local=1 --run-name r -- "$programs/ends" late >out 2>&1 &
+    run=$!
+    wait_until eval 'events r | grep -q ApplicationEnd'
+    advance 20s
+    touch go
+    status=0
+    wait $run || status=$?
+    [ $status = 7 ]
+}
+
+@test "a driver that does not answer is told of" {
+    local driver
+    moving_clock
+    troupe run --local=1 --run-name r -- "$programs/ends" away >out 2>err &
+    run=$!
+    wait_until grep -q counted out
+    driver=$(awk '$2 == "driver" { print $1; exit }' troupe-runs/r/state/pids)
+    kill -STOP "$driver"
+    advance 45s
+    [ "$(grep -c 'the driver has not answered for 30 s; Ctrl-C twice, or' err)" = 1 ]
+    kill -CONT "$driver"
+    advance 10s
+    wait_until grep -q 'the driver answers again' err
+    touch go
+    wait $run
+}
+
 @test "troupe cancel ends a run of this folder" {
     long 'sleep 100'
     troupe run --set run.grace=1s --run-name r p.yaml >out 2>&1 &
