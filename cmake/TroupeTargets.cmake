@@ -31,6 +31,17 @@ target_compile_definitions(troupe_flags INTERFACE _GNU_SOURCE HASH_NONFATAL_OOM=
 target_include_directories(troupe_flags INTERFACE ${PROJECT_SOURCE_DIR}/lib)
 target_include_directories(troupe_flags SYSTEM INTERFACE ${XXHASH_INCLUDE_DIRS})
 target_link_options(troupe_flags INTERFACE -Wl,--build-id)
+# Sanitizers have checks of their own in these places.
+if(NOT TROUPE_SANITIZE AND NOT TROUPE_FUZZ)
+  target_compile_options(troupe_flags INTERFACE -fstack-protector-strong)
+  target_link_options(troupe_flags INTERFACE -Wl,-z,relro -Wl,-z,now)
+  # glibc warns of it where nothing is optimized; who builds packages sets it.
+  string(TOUPPER "CMAKE_C_FLAGS_${CMAKE_BUILD_TYPE}" troupe_type_flags)
+  set(troupe_c_flags "${CMAKE_C_FLAGS} ${${troupe_type_flags}}")
+  if(troupe_c_flags MATCHES "-O[1-9s]" AND NOT troupe_c_flags MATCHES "FORTIFY_SOURCE")
+    target_compile_options(troupe_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  endif()
+endif()
 if(TROUPE_FUZZ)
   target_compile_options(troupe_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
@@ -48,6 +59,14 @@ function(troupe_library name)
   target_link_libraries(${name} PUBLIC troupe_flags ${arg_LINK})
 endfunction()
 
+# troupe_install(NAME install(TARGETS)'s arguments…). It is linked with the RUNPATH of what
+# is installed: where cmake may replace one later, it ends it with a ":", and such an
+# empty element is the working folder.
+function(troupe_install name)
+  set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+  install(TARGETS ${name} ${ARGN})
+endfunction()
+
 # troupe_module(NAME SOURCES files… LINK targets…): lib/troupe/NAME.so, which is loaded when
 # it is used (lib/os/module.h). The target is troupe-NAME.
 function(troupe_module name)
@@ -61,7 +80,7 @@ function(troupe_module name)
   endif()
   set_target_properties(troupe-${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/troupe LINK_DEPENDS ${map})
-  install(TARGETS troupe-${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/troupe)
+  troupe_install(troupe-${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/troupe)
 endfunction()
 
 # troupe_test(NAME LABEL SECONDS LINK targets…): tests/…/NAME.c, a GTest program whose TAP

@@ -22,6 +22,17 @@
 #include "core/base/error.h"
 #include "core/profile/profile.h"
 
+/* All are bound when the plugin is loaded (-z now), and no program that loads it has all
+ * of them: what it lacks may not be an error then. */
+#pragma weak slurm_error
+#pragma weak spank_context
+#pragma weak spank_get_item
+#pragma weak spank_getenv
+#pragma weak spank_option_register
+#pragma weak spank_setenv
+#pragma weak spank_strerror
+#pragma weak spank_unsetenv
+
 /* Of one process that Slurm loaded the plugin into. */
 struct trp_plugin {
     char site[PATH_MAX];    /* the site file */

@@ -17,6 +17,14 @@
 #include "plugin/plugin.h"
 #include "plugin/shapes.h"
 
+/* As those of plugin.h. */
+#pragma weak slurm_free_job_info_msg
+#pragma weak slurm_hostlist_create
+#pragma weak slurm_hostlist_destroy
+#pragma weak slurm_hostlist_find
+#pragma weak slurm_init
+#pragma weak slurm_load_job
+
 enum { PROLOG_S = 15, EPILOG_S = 120 };
 #define NO_ALLOCATE UINT32_C(0xffff0000)
 

@@ -153,6 +153,59 @@ END
     done <programs
 }
 
+# elf FOLDER…: the programs and libraries there.
+elf() {
+    find "$@" -name CMakeFiles -prune -o -type f -size +3 \( -perm -1 -o -name '*.so*' \) -print0 |
+        xargs -0 file | sed -n 's/: *ELF .*//p'
+}
+
+# A folder in which others may put a library; the empty one is the working folder.
+is_open() {
+    local at=$1
+    [[ $at == /* ]] || return 0
+    until [ -d "$at" ]; do at=${at%/*}/; at=${at%/}; done
+    while :; do
+        [[ $(stat -c %A "${at:-/}") == ????????[w]?* && $(stat -c %A "${at:-/}") != *[tT] ]] && return 0
+        [ -n "${at%/}" ] || return 1
+        at=${at%/*}
+    done
+}
+
+@test "no program or library looks for libraries where others may put one" {
+    is_open '' && is_open lib && run ! is_open /usr/lib
+    mkdir -m 777 any && is_open "$PWD/any/lib"
+    local file path bad=''
+    elf "$TROUPE_BUILD" "$usr" >files
+    [ "$(wc -l <files)" -ge 10 ]
+    while read -r file; do
+        path=$(readelf -d "$file" | sed -n 's/.*R\(UN\)\?PATH.*\[\(.*\)\]/\2:/p')
+        while [ -n "$path" ]; do
+            ! is_open "${path%%:*}" || bad+="$file: ${path%%:*}"$'\n'
+            path=${path#*:}
+        done
+    done <files
+    [ -z "$bad" ] || { echo "$bad" && false; }
+}
+
+@test "what is installed is hardened: the plugin first" {
+    local file name
+    elf "$usr" | grep -v '\.debug' >files
+    while read -r file; do
+        readelf -lW "$file" | grep -q GNU_RELRO
+        readelf -d "$file" | grep -qE 'BIND_NOW|FLAGS_1.* NOW'
+    done <files
+    for name in spank_troupe.so libtroupe.so troupe troupe-rank troupe-slurm; do
+        file=$(grep "/$name\(\.[0-9.]*\)\?$" files) || continue
+        nm -D "$file" >symbols
+        grep -q __stack_chk_fail symbols
+        grep -qE '__[a-z]+_chk(@|$)' symbols
+    done
+    # No program that loads the plugin has all of Slurm's functions.
+    file=$(grep '/spank_troupe\.so$' files) || skip "built without Slurm's headers"
+    [ "$(nm -D "$file" | grep -c ' w \(spank\|slurm\)_')" -ge 5 ]
+    run ! grep -E ' U (spank|slurm)_' <(nm -D "$file")
+}
+
 # loaded COMMANDS: after `module load troupe`.
 loaded() {
     env -i PATH=/usr/bin:/bin HOME="$PWD" ${MANPATH:+"MANPATH=$MANPATH"} bash -ec '
