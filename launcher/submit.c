@@ -6,11 +6,13 @@
  * job runs and makes no folders; `troupe run` takes it over (events/run_folder.h). When
  * the job is refused it is removed again.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/slurm/shared/driver_share.h"
 #include "commands.h"
 #include "conf/site_request.h"
 #include "conf/yaml.h"
@@ -91,6 +93,33 @@ static int enter_folder(struct submit *s, trp_error *err)
     return code;
 }
 
+/* "512", "512M", "1G"; -1: it is something else, for sbatch to judge. */
+static int64_t mib_of(const char *text)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    long long n = strtoll(text, &end, 10);
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : units + 1;
+    if (end == text || n <= 0 || !unit || (*end && end[1]) || n > INT32_MAX)
+        return -1; /* 0: all there is */
+    return unit == units ? n / 1024 : n << 10 * (unit - units - 1);
+}
+
+/* What has less would wait for ever when it runs. */
+static int check_memory(const struct submit *s, trp_error *err)
+{
+    const char *mem = trp_submit_sbatch(&s->call, "mem");
+    int64_t mib = mem ? mib_of(mem) : s->settings.site->driver.memory_mib;
+    int64_t own = trp_options_memory_mib(s->settings.options, "driver.memory");
+    trp_error less;
+    if (mib < 0 || s->call.local ||
+        trp_slurm_driver_fits(own, TRP_SLURM_SRUN_MIB, "its job", mib, &less) == 0)
+        return 0;
+    return trp_error_set(err, TRP_EINVAL,
+                         "%s%s: %s; give it more, or set driver.memory",
+                         mem ? "--mem=" : "driver: memory", mem ? mem : "", less.text);
+}
+
 static int prepare(struct submit *s, trp_error *err)
 {
     int code = enter_folder(s, err);
@@ -104,6 +133,8 @@ static int prepare(struct submit *s, trp_error *err)
         code = check_pipeline(s, err);
     else if (code == 0 && s->call.app)
         code = trp_program_find(s->call.app[0], &s->app, err);
+    if (code == 0)
+        code = check_memory(s, err);
     return code == 0 ? find_troupe(s, err) : code;
 }
 

@@ -57,6 +57,19 @@ none() {
     none 'time|account|partition'
 }
 
+@test "a job with less memory than its driver takes is refused" {
+    one_stage
+    run -2 troupe submit --print --mem=512M p.yaml
+    [ "$output" = "troupe: --mem=512M: the driver takes 528 MiB (driver.memory 512 MiB, and 16 MiB for an srun), its job has 512 MiB; give it more, or set driver.memory" ]
+    run -0 troupe submit --print --mem=528 p.yaml
+    run -0 troupe submit --print --mem=512M --set driver.memory=400m p.yaml
+    run -0 troupe submit --print --mem=1G p.yaml
+    run -0 troupe submit --print --mem=0 p.yaml
+    site <<<'{site: 1, driver: {memory: 512m}}'
+    run -2 troupe submit --print --site site.yaml p.yaml
+    [[ "$output" == "troupe: driver: memory: the driver takes 528 MiB "* ]]
+}
+
 @test "what the user says to sbatch wins, in each of its forms" {
     one_stage
     site <<<'{site: 1, driver: {cores: 2, memory: 3g, time: 90m, account: a, partition: p}}'

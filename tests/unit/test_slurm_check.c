@@ -336,6 +336,11 @@ TEST("the driver's job")
     ERROR("driver", "/etc/troupe/site.yaml:2:1: the driver's job can never be had: no "
                     "node of partition cpu is so large: cores wanted 12, at most 8; "
                     "make it smaller, or name another partition");
+    site_text = "site: 1\ndriver: {memory: 527m, partition: cpu}\n";
+    ERROR("driver",
+          "/etc/troupe/site.yaml:2:1: the driver takes 528 MiB (driver.memory "
+          "512 MiB, and 16 MiB for an srun), its job has 527 MiB; give it more "
+          "memory, or set driver.memory");
     site_text = "site: 1\ndriver: {time: 3h, partition: cpu}\n";
     ERROR("driver", "/etc/troupe/site.yaml:2:16: the driver's job wants 180 minutes, "
                     "partition cpu gives 120 at most; write less, or name another "

@@ -76,6 +76,22 @@ static void ask(trp_slurm_ledger *b, struct trp_slurm_request *r)
     g_assert_cmpint(trp_slurm_ledger_ask(b, r, NULL), ==, 0);
 }
 
+TEST("the driver's own share has room for an srun")
+{
+    trp_slurm_ledger *b = NULL;
+    trp_error err;
+    make_inventory();
+    struct trp_slurm_share share = {.memory_mib = 512, .srun_mib = 16};
+    nodes[0].memory_mib = 527;
+    g_assert_cmpint(trp_slurm_ledger_new(&inventory, &share, &b, &err), ==, TRP_ENEVER);
+    g_assert_nonnull(strstr(err.text,
+                            "the driver takes 528 MiB (driver.memory 512 MiB, "
+                            "and 16 MiB for an srun), "));
+    nodes[0].memory_mib = 528;
+    g_assert_cmpint(trp_slurm_ledger_new(&inventory, &share, &b, &err), ==, 0);
+    trp_slurm_ledger_free(b);
+}
+
 TEST("nodes are filled in order, the driver's first")
 {
     static const uint32_t order[] = {1, 0, 0, 2, 2, 3, 3};

@@ -14,11 +14,12 @@
 #include "cluster/mpirun.h"
 #include "cluster/slurm/helper/inventory_lines.h"
 #include "cluster/slurm/helper/job_answer.h"
+#include "cluster/slurm/shared/driver_share.h"
 #include "cluster/slurm/slurm_parts.h"
 #include "events/run_folder.h"
 #include "os/held.h"
 
-enum { SRUN_MIB = 16, JOBS_MOST = 256 };
+enum { JOBS_MOST = 256 };
 
 static void free_all(struct trp_slurm *s)
 {
@@ -146,7 +147,7 @@ static int read_grant(struct trp_slurm *s, const struct trp_slurm_config *config
     struct trp_slurm_share driver = {.node = trp_slurm_inventory_here(&s->inventory),
                                      .cores = config->driver_cores,
                                      .memory_mib = config->driver_memory_mib,
-                                     .srun_mib = SRUN_MIB};
+                                     .srun_mib = TRP_SLURM_SRUN_MIB};
     code = trp_slurm_ledger_new(&s->inventory, &driver, &s->ledger, err);
     if (code == 0)
         allow_additional(s, config);

@@ -5,6 +5,7 @@
  * counts node by node for executors.
  */
 #include "cluster/slurm/accounts/ledger_state.h"
+#include "cluster/slurm/shared/driver_share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,12 +142,12 @@ static int take_driver_share(trp_slurm_ledger *b, trp_error *err)
         return 0;
     struct trp_slurm_room *r = &b->all.rooms[d->node];
     const char *name = b->inventory->nodes[d->node].name;
-    if (d->memory_mib > r->memory_mib)
-        return trp_error_set(
-            err, TRP_ENEVER,
-            "the driver's own share of %s is %lld MiB, the job has %lld "
-            "MiB there; ask for more memory or set driver.memory",
-            name, (long long)d->memory_mib, (long long)r->memory_mib);
+    trp_error less;
+    int code =
+        trp_slurm_driver_fits(d->memory_mib, d->srun_mib, name, r->memory_mib, &less);
+    if (code < 0)
+        return trp_error_set(err, code, "%s; ask for more memory or set driver.memory",
+                             less.text);
     if (d->cores > r->cores)
         return trp_error_set(
             err, TRP_ENEVER,

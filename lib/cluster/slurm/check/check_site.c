@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cluster/slurm/check/check_parts.h"
+#include "cluster/slurm/shared/driver_share.h"
 #include "conf/site_request.h"
 #include "conf/wording.h"
 #include "core/profile/manager.h"
@@ -443,6 +444,10 @@ static void check_driver(struct trp_slurm_checking *c)
         trp_slurm_tell(c, TRP_SLURM_ERROR, at(c, d->mark).text,
                        "make it smaller, or name another partition",
                        "the driver's job can never be had: %s", why.text);
+    if (trp_slurm_driver_fits(trp_options_memory_mib(c->options, "driver.memory"),
+                              TRP_SLURM_SRUN_MIB, "its job", d->memory_mib, &why) < 0)
+        trp_slurm_tell(c, TRP_SLURM_ERROR, at(c, d->mark).text,
+                       "give it more memory, or set driver.memory", "%s", why.text);
     trp_slurm_minutes(d->time_ns, minutes, sizeof minutes);
     if (d->time_ns && p && p->minutes && strtoll(minutes, NULL, 10) > p->minutes)
         trp_slurm_tell(c, TRP_SLURM_ERROR, at(c, d->time_mark).text,
