@@ -233,13 +233,22 @@ static int check_names(const struct run *r, trp_error *err)
     return code;
 }
 
-/* The lists and tables that there are can be read. */
-static int check_lists(const trp_pipeline *p, trp_error *err)
+/* Lists and tables of the stages that are to run are there, or can be made. */
+static int check_lists(const trp_pipeline *p, const char *until, trp_error *err)
 {
-    int code = 0;
-    for (uint32_t i = 0; i < p->nstages && code == 0; i++)
-        code = trp_foreach_check(p, &p->stages[p->order[i]], NULL, err);
-    return code;
+    bool *wanted = calloc((size_t)p->nstages + 1, sizeof *wanted);
+    int code = wanted ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
+    for (uint32_t i = p->nstages; i-- > 0 && wanted;) {
+        const struct trp_pipeline_stage *s = &p->stages[p->order[i]];
+        wanted[p->order[i]] |= !until || strcmp(s->name, until) == 0;
+        for (uint32_t k = 0; k < s->nafter; k++)
+            wanted[s->after[k].index] |= wanted[p->order[i]];
+    }
+    for (uint32_t i = 0; i < p->nstages && code >= 0; i++)
+        if (wanted[p->order[i]])
+            code = trp_foreach_check(p, &p->stages[p->order[i]], NULL, err);
+    free(wanted);
+    return code < 0 ? code : 0;
 }
 
 /* Every profile is possible, every stage fits here. */
@@ -289,7 +298,7 @@ static int prepare(struct run *r, trp_error *err)
             (struct trp_kept_lists){.run_dir = r->folder->path, .takes = true};
         r->settings.pipeline->kept_lists = &r->kept_lists;
     }
-    if (code == 0)
+    if (code == 0 && !r->plan)
         trp_settings_missing(&r->settings);
     if (code == 0 && *r->settings.site->file)
         r->site = realpath(r->settings.site->file, NULL);
@@ -306,7 +315,7 @@ static int prepare(struct run *r, trp_error *err)
         if (code == 0 && !r->plan)
             code = check_fit(r, err);
         if (code == 0 && !r->plan)
-            code = check_lists(r->settings.pipeline, err);
+            code = check_lists(r->settings.pipeline, c->until, err);
     } else if (code == 0) {
         code = trp_program_find(c->app[0], &r->app, err);
     }

@@ -11,6 +11,7 @@
 
 #include "conf/option_places.h"
 #include "conf/wording.h"
+#include "conf/yaml.h"
 #include "core/base/array.h"
 #include "os/strings.h"
 #include "os/whole_file.h"
@@ -184,6 +185,15 @@ static int load_pipeline(const struct trp_settings_request *q, struct trp_settin
     return code;
 }
 
+/* Of the pipeline that is the context. */
+static void say_warning(void *context, struct trp_mark at, const char *text)
+{
+    const trp_pipeline *p = context;
+    trp_error line;
+    trp_error_at(&line, 0, p->file, at, "warning: %s", text);
+    fprintf(stderr, "troupe: %s\n", line.text);
+}
+
 int trp_settings_load(const struct trp_settings_request *q, struct trp_settings *ret,
                       trp_error *err)
 {
@@ -191,6 +201,9 @@ int trp_settings_load(const struct trp_settings_request *q, struct trp_settings 
     int code = trp_site_load(q->site, &ret->site, err);
     if (code == 0 && q->pipeline)
         code = load_pipeline(q, ret, err);
+    ret->listener = (struct trp_pipeline_listener){say_warning, ret->pipeline};
+    if (code == 0 && ret->pipeline)
+        ret->pipeline->listener = &ret->listener;
     if (code == 0)
         code = load_options(q, ret, err);
     return code < 0 ? code : trp_site_take_scripts(ret->site, ret->options, NULL, err);
@@ -215,9 +228,7 @@ static void warn_names(const struct trp_settings *s)
 {
     const struct trp_pipeline_warning *w = s->pipeline ? s->pipeline->warnings : NULL;
     for (; w; w = w->next)
-        fprintf(stderr, "troupe: %s:%u:%u: warning: %s\n",
-                trp_mark_file(s->pipeline->file, w->mark), w->mark.line, w->mark.column,
-                w->text);
+        say_warning(s->pipeline, w->mark, w->text);
 }
 
 void trp_settings_missing(const struct trp_settings *s)

@@ -40,9 +40,10 @@ struct trp_included_text { /* of a file that the pipeline includes */
 struct trp_settings {
     trp_site *site;
     trp_options *options;
-    trp_pipeline *pipeline;     /* NULL: none */
-    struct trp_pool_list pools; /* by trp_settings_pools */
-    char *text;                 /* its bytes, as read */
+    trp_pipeline *pipeline;                /* NULL: none */
+    struct trp_pipeline_listener listener; /* its own: says warnings on stderr */
+    struct trp_pool_list pools;            /* by trp_settings_pools */
+    char *text;                            /* its bytes, as read */
     size_t text_size;
     struct trp_included_text *included; /* in the order in which they were read */
     uint32_t nincluded, included_capacity;

@@ -214,7 +214,7 @@ int trp_pipeline_read(const char *file, const char *text, size_t size,
         return code;
     }
     trp_pipeline_include(y, p->file, in ? in : &nothing);
-    trp_pipeline_values(y, in ? in : &nothing, &p->uses);
+    trp_pipeline_values(y, in ? in : &nothing, p);
     trp_pipeline_foreign(y, trp_yaml_root(y), false);
     trp_yaml_mapping(y, trp_yaml_root(y), "a pipeline file", pipeline_keys,
                      sizeof(pipeline_keys) / sizeof(pipeline_keys[0]), p);

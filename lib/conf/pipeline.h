@@ -90,10 +90,11 @@ struct trp_after {
     struct trp_mark mark;
 };
 
-/* A column that a value of a stage's tasks names, ${col.NAME}, where only its table can
- * say whether there is one. */
+/* A column that a value of a stage's tasks names, ${col.NAME}, or `run` by its variable,
+ * where only its table can say whether there is one. */
 struct trp_column_use {
     const char *name;
+    bool in_run; /* a wrong one is most likely not meant; else it is an error */
     struct trp_mark mark;
     struct trp_column_use *next;
 };
@@ -136,6 +137,7 @@ struct trp_pipeline_stage {
     bool *optional; /* of each of them: it need not be made */
     char **inputs;  /* of files that tasks read */
     uint32_t ninputs;
+    struct trp_mark inputs_mark;
     bool always; /* it runs again at every --resume */
     char **prefer;
     uint32_t nprefer;           /* host or host/executor, for each task of the stage */
@@ -148,6 +150,12 @@ struct trp_pipeline_warning {
     struct trp_mark mark;
     const char *text;
     struct trp_pipeline_warning *next;
+};
+
+/* Who is told what lists, tables and inputs most likely do not mean. */
+struct trp_pipeline_listener {
+    void (*warn)(void *context, struct trp_mark at, const char *text);
+    void *context;
 };
 
 typedef struct trp_pipeline {
@@ -173,6 +181,7 @@ typedef struct trp_pipeline {
     struct trp_column_use **uses; /* by stage, while it is read */
     /* Borrowed: lists and tables as they were (driver/kept_lists.h); NULL: as they are. */
     const struct trp_kept_lists *kept_lists;
+    const struct trp_pipeline_listener *listener; /* borrowed; NULL: nobody is told */
 } trp_pipeline;
 
 /* What the file takes from outside. */

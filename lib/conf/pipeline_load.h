@@ -23,7 +23,7 @@ void trp_pipeline_include(trp_yaml *y, const char *file,
 /* pipeline_values.c: puts params in place of `${NAME}`, and what one task has in the form
  * of core/base/template.h. To be called before anything is read. */
 void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in,
-                         struct trp_column_use ***ret_uses);
+                         trp_pipeline *p);
 
 /* pipeline_foreign.c: tells of keys of a stage, or of the file, that other tools have,
  * and of values that have the shape they have there. To be called first: of what is
@@ -35,6 +35,12 @@ void trp_pipeline_foreign(trp_yaml *y, const struct trp_yaml_node *node, bool st
 void trp_pipeline_check(trp_yaml *y, trp_pipeline *p);
 /* pipeline_names.c: warns of variables of ours in `run` that no run sets. */
 void trp_pipeline_check_names(trp_yaml *y, trp_pipeline *p);
+/* Keeps a warning, the first TRP_PIPELINE_WARNINGS of them. */
+void trp_pipeline_warn(trp_yaml *y, trp_pipeline *p, struct trp_mark at,
+                       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* The ${NAME} that stands for what is in a variable of ours, without its braces; "": there
+ * is none. Returns buf. */
+char *trp_pipeline_value_of(const char *variable, char *buf, size_t size);
 /* Takes those out that `when` leaves out, in a pipeline without errors. */
 void trp_pipeline_leave_out(trp_pipeline *p);
 

@@ -199,14 +199,11 @@ static TRP_YAML_READER(read_task_logs)
 
 static TRP_YAML_READER(read_when)
 {
-    static const char *const no[] = {"",      "0",  "false", "False",
-                                     "FALSE", "no", "No",    "NO"};
     struct reading *r = context;
     if (!trp_yaml_is_scalar(y, value, "when"))
         return;
     r->s.when = value->mark;
-    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-        r->s.absent = r->s.absent || !strcmp(value->text, no[i]);
+    r->s.absent = trp_means_no(value->text);
 }
 
 /* ---- after ---- */
@@ -462,7 +459,7 @@ const struct trp_yaml_key trp_pipeline_stage_keys[] = {
     INTO("cwd", word, s.cwd),
     INTO("timeout", time, s.timeout_ns),
     TRP_YAML_READ("outputs", read_outputs),
-    TRP_YAML_READ("inputs", read_inputs),
+    TRP_YAML_READ("inputs", read_inputs, .value_mark = AT(s.inputs_mark)),
     INTO("always", flag, s.always),
     TRP_YAML_READ("prefer", read_prefer),
     INTO("max_running", count, s.spec.max_running, .min = 1, .max = TRP_PIPELINE_TASKS,

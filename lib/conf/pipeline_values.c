@@ -29,6 +29,7 @@ struct param {
 
 struct values {
     trp_yaml *y;
+    trp_pipeline *p;
     struct param *params; /* by name */
     uint32_t nparams;
     uint32_t above; /* params from this place on may not be named */
@@ -43,6 +44,10 @@ struct values {
     bool dollar;                         /* it ends with a `$` that is yet to be put */
     const struct trp_yaml_node *node;    /* whose value it is */
     bool told;                           /* something is wrong with it */
+    /* What a shell would expand and nothing here does: */
+    const struct trp_yaml_node *stage; /* its name; NULL: it has none */
+    const char *key;                   /* whose value this is; NULL: a shell reads it */
+    bool noted;
 };
 
 /* ---- params ---- */
@@ -214,6 +219,43 @@ static void unknown_name(struct values *v, const char *text, const char *name)
             *all.text ? "the names are " : "the file has no params", all.text);
 }
 
+/* `${TROUPE_ITEM}`: what it is called here, where it stands for something. */
+static bool is_variable(struct values *v, const char *text, const char *name)
+{
+    char value[128];
+    struct trp_mark at;
+    trp_pipeline_value_of(name, value, sizeof value);
+    if (!*value || !(v->of_task || find_param(v, value)))
+        return false;
+    if (is_wrong(v, text, &at))
+        trp_yaml_wrong(v->y, at, "${%s} stands for nothing; write ${%s}",
+                       trp_show(name).text, trp_show(value).text);
+    return true;
+}
+
+/* `$TROUPE_…` in a value that no shell reads. */
+static void note_variable(struct values *v, const char *text)
+{
+    char name[128], value[128];
+    size_t n = strspn(text + 1, LETTERS "0123456789_");
+    if (!v->key || v->noted || n >= sizeof name)
+        return;
+    v->noted = true;
+    memcpy(name, text + 1, n);
+    name[n] = '\0';
+    trp_pipeline_value_of(name, value, sizeof value);
+    bool command = !strcmp(v->key, "argv") || !strcmp(v->key, "wrap");
+    trp_pipeline_warn(
+        v->y, v->p,
+        trp_yaml_place(v->y, v->node, (size_t)(text - v->node->text), "$TROUPE_", 8),
+        "stage %s: $%s in %s stays as it is, for no shell reads it; %s%s%s",
+        v->stage ? trp_show(v->stage->text).text : "", name, v->key,
+        *value    ? "write ${"
+        : command ? "run has one"
+                  : "nothing stands for it here",
+        value, *value ? "}" : "");
+}
+
 static void take_name(struct values *v, const char *name, size_t n)
 {
     struct trp_mark at;
@@ -229,7 +271,8 @@ static void take_name(struct values *v, const char *name, size_t n)
         if (v->made <= VALUES_MAX)
             put_literal(v, p->value->text, p->value->size);
     } else if (!trp_template_is_name(name, n)) {
-        unknown_name(v, name - 2, copy);
+        if (!is_variable(v, name - 2, copy))
+            unknown_name(v, name - 2, copy);
     } else if (!v->of_task) {
         if (is_wrong(v, name - 2, &at))
             trp_yaml_wrong(
@@ -292,7 +335,7 @@ static void resolve(struct values *v, struct trp_yaml_node *node)
     if (!memchr(from, '$', node->size) || v->made > VALUES_MAX)
         return;
     trp_buf_clear(&v->b);
-    v->dollar = v->told = false;
+    v->dollar = v->told = v->noted = false;
     v->node = node;
     bool plain = node->plain || is_one(node);
     while (from < end) {
@@ -307,6 +350,8 @@ static void resolve(struct values *v, struct trp_yaml_node *node)
             put_literal(v, from, 2);
         } else if (!(n = shell_name(v, from))) {
             n = 1;
+            if (!strncmp(from, "$TROUPE_", 8))
+                note_variable(v, from);
             put_literal(v, from, 1);
         }
         from += n;
@@ -327,6 +372,25 @@ static void resolve(struct values *v, struct trp_yaml_node *node)
 }
 
 /* ---- the tree ---- */
+
+/* Whether the word behind this one of a command is a shell's text: `-c`, `-lc`. */
+static bool is_for_shell(const struct trp_yaml_node *word)
+{
+    return word->kind == TRP_YAML_SCALAR && word->size > 1 && word->text[0] == '-' &&
+           word->text[1] != '-' && word->text[word->size - 1] == 'c';
+}
+
+/* The words of a command. */
+static void walk_words(struct values *v, struct trp_yaml_node *list)
+{
+    const char *key = v->key;
+    for (struct trp_yaml_node *at = list->first; at; at = at->next) {
+        if (at->kind == TRP_YAML_SCALAR)
+            resolve(v, at);
+        v->key = is_for_shell(at) ? NULL : key;
+    }
+    v->key = key;
+}
 
 /* At most TRP_YAML_DEPTH deep. */
 static void walk(struct values *v, struct trp_yaml_node *node)
@@ -376,6 +440,7 @@ static void walk_stage(struct values *v, struct trp_yaml_node *stage,
     if (stage->kind != TRP_YAML_MAPPING)
         return;
     struct trp_yaml_node *foreach = find_value(stage, "foreach");
+    v->stage = find_value(stage, "name");
     v->has_items = foreach;
     v->product = NULL;
     v->table = false;
@@ -385,11 +450,17 @@ static void walk_stage(struct values *v, struct trp_yaml_node *stage,
     for (struct trp_yaml_node *key = stage->first; key; key = key->next->next) {
         if (trp_yaml_is_key(key, "run") || trp_yaml_is_key(key, "prelude"))
             continue;
+        bool command = trp_yaml_is_key(key, "argv") || trp_yaml_is_key(key, "wrap");
         v->of_task = is_of_task(key);
         v->is_output = trp_yaml_is_key(key, "outputs");
-        walk(v, key->next);
+        v->key = v->of_task || command ? key->text : NULL;
+        if (command && key->next->kind == TRP_YAML_LIST)
+            walk_words(v, key->next);
+        else
+            walk(v, key->next);
     }
     v->of_task = v->is_output = false;
+    v->key = NULL;
 }
 
 /* Puts what was given in place of what is written, then resolves the params in the
@@ -415,13 +486,13 @@ static void resolve_params(struct values *v, struct trp_yaml_node *params,
 }
 
 void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in,
-                         struct trp_column_use ***ret_uses)
+                         trp_pipeline *p)
 {
     struct trp_column_use **uses;
     uint32_t i = 0;
     struct trp_yaml_node *root = trp_yaml_tree(y);
     struct trp_yaml_node *params = root ? find_value(root, "params") : NULL;
-    struct values v = {.y = y};
+    struct values v = {.y = y, .p = p};
     if (!root || root->kind != TRP_YAML_MAPPING)
         return;
     if (params && params->kind == TRP_YAML_MAPPING) {
@@ -439,7 +510,7 @@ void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in,
             continue;
         }
         uses = trp_yaml_alloc(y, (size_t)key->next->count + 1, sizeof *uses);
-        *ret_uses = uses;
+        p->uses = uses;
         for (struct trp_yaml_node *s = key->next->first; s; s = s->next)
             walk_stage(&v, s, uses ? &uses[i++] : NULL);
     }

@@ -6,6 +6,7 @@
 #include "conf/scalars.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "conf/options.h"
 #include "conf/wording.h"
@@ -83,6 +84,25 @@ bool trp_bool_parse(const char *text, bool *ret)
         }
     }
     return false;
+}
+
+bool trp_means_no(const char *text)
+{
+    static const char *const words[] = {"",  "false", "no",   "off", "n",
+                                        "f", "none",  "null", "~"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (!strcasecmp(text, words[i]))
+            return true;
+    const char *p = text + (*text == '-' || *text == '+');
+    size_t base = p[0] == '0' && p[1] && strchr("xXoObB", p[1]) ? 2 : 0;
+    size_t digits = strspn(p + base, "0."), exponent = 0;
+    if (digits > 0 && !base && (p[digits] == 'e' || p[digits] == 'E')) {
+        const char *e = p + digits + 1;
+        e += *e == '-' || *e == '+';
+        exponent = strspn(e, "0123456789") ? (size_t)(e - p) - digits : 0;
+        exponent += exponent ? strspn(e, "0123456789") : 0;
+    }
+    return memchr(p + base, '0', digits) && !p[base + digits + exponent];
 }
 
 int trp_time_parse(const char *text, int64_t bare_ns, int64_t *ret_ns, trp_error *err)

@@ -14,5 +14,8 @@ bool trp_whole_parse(const char *text, int64_t *ret);
 bool trp_number_parse(const char *text, double *ret);
 /* "true", "True", "TRUE", "false", … False: neither. */
 bool trp_bool_parse(const char *text, bool *ret);
+/* Whether people mean no by it: false, no, off, n, f, none, null and ~ in any case, a number
+ * that is 0, and nothing. */
+bool trp_means_no(const char *text);
 
 #endif

@@ -46,6 +46,7 @@ struct running {
     uint32_t nto_make;
     bool ended;
     bool late;      /* a task ended after it */
+    bool unread;    /* what it works on was not there when the run began */
     bool unmatched; /* of a pattern of its inputs it was told that nothing matches */
     struct trp_outputs before; /* what matched the stage's own outputs when it began */
     bool unchanged; /* and all of one of them was so when that was looked at last */
@@ -160,6 +161,9 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
     int rc = 0;
     if (!r->items.known)
         rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, &why);
+    if (rc == 0 && r->unread)
+        trp_foreach_tell(j->c.pipeline, s, &r->items);
+    r->unread = r->unread && rc < 0;
     if (rc == 0)
         rc = trp_stage_places_make(s, r->items.ntasks, values_of_task, r, &r->places,
                                    &why);
@@ -830,6 +834,9 @@ static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
     trp_strings_free(&argv);
     if (rc == 0)
         rc = trp_foreach_check(j->c.pipeline, s, j->c.cwd, err);
+    r->unread = rc > 0;
+    if (r->unread)
+        rc = 0;
     if (rc == 0 && trp_foreach_known(s) && !r->items.known)
         rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, err);
     if (rc == 0 && trp_foreach_known(s) && !r->done)

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,47 +18,27 @@
 
 #include "conf/wording.h"
 #include "core/base/array.h"
+#include "driver/foreach_place.h"
 #include "driver/kept_lists.h"
 #include "driver/output_files.h"
 #include "driver/table_rows.h"
 #include "os/glob.h"
 #include "os/strings.h"
 
-/* Where an error is, and what the helpers below need. */
-struct place {
-    const trp_pipeline *p;
-    const struct trp_pipeline_stage *s;
-    trp_error *err;
-    bool *
-        absent; /* NULL, or it is only asked whether there is anything wrong: becomes true
-                   * when a file is not there or cannot be looked at */
-    int part;   /* of a product; -1: the stage itself */
-    bool joins; /* … nevertheless the items of a product are wanted */
-};
+#define REFUSE TRP_FOREACH_REFUSE
 
-static void note_absent(const struct place *at)
+static void note_absent(const struct trp_foreach_place *at)
 {
     if (at->absent)
         *at->absent = true;
 }
 
-static struct trp_mark mark_of(const struct trp_pipeline_stage *s)
-{
-    return s->foreach_mark.line ? s->foreach_mark : s->mark;
-}
-
-#define REFUSE(at, code, fmt, ...)                                                     \
-    trp_error_set((at)->err, code, "%s:%u:%u: stage %s: " fmt,                         \
-                  trp_mark_file((at)->p->file, mark_of((at)->s)),                      \
-                  mark_of((at)->s).line, mark_of((at)->s).column, (at)->s->name,       \
-                  ##__VA_ARGS__)
-
-static int out_of_memory(const struct place *at)
+static int out_of_memory(const struct trp_foreach_place *at)
 {
     return REFUSE(at, TRP_ENOMEM, "out of memory for its tasks");
 }
 
-static int check_count(const struct place *at, size_t n)
+static int check_count(const struct trp_foreach_place *at, size_t n)
 {
     return n <= TRP_TASKS_MAX
                ? 0
@@ -70,7 +49,7 @@ static int check_count(const struct place *at, size_t n)
 }
 
 /* Item `i` (from 0) of `what` ("line", "file", "item"). */
-static int check_item(const struct place *at, const char *what, size_t i,
+static int check_item(const struct trp_foreach_place *at, const char *what, size_t i,
                       const struct trp_text *item)
 {
     if (memchr(item->data, '\0', item->size))
@@ -85,7 +64,7 @@ static int check_item(const struct place *at, const char *what, size_t i,
 /* ---- files ---- */
 
 /* The names in `names`, each with a NUL, which `ret` owns from then on. */
-static int cut_names(const struct place *at, char *take_names, size_t size,
+static int cut_names(const struct trp_foreach_place *at, char *take_names, size_t size,
                      struct trp_items *ret)
 {
     uint32_t n = 0, capacity = 0;
@@ -101,8 +80,8 @@ static int cut_names(const struct place *at, char *take_names, size_t size,
 }
 
 /* Leaves those out that are neither among the names (sorted, as they are) nor made since. */
-static size_t drop_late(const struct place *at, const char *base, const char *names,
-                        size_t size, char **files, size_t n)
+static size_t drop_late(const struct trp_foreach_place *at, const char *base,
+                        const char *names, size_t size, char **files, size_t n)
 {
     size_t left = 0;
     const char *name = names, *end = names + size;
@@ -120,7 +99,7 @@ static size_t drop_late(const struct place *at, const char *base, const char *na
     return left;
 }
 
-static void keep_names(const struct place *at, char *const *files, size_t n)
+static void keep_names(const struct trp_foreach_place *at, char *const *files, size_t n)
 {
     struct trp_buf b = {0};
     for (size_t i = 0; i < n && !at->absent && at->p->kept_lists; i++)
@@ -130,7 +109,7 @@ static void keep_names(const struct place *at, char *const *files, size_t n)
     trp_buf_free(&b);
 }
 
-static int evaluate_files(const struct place *at, const char *base,
+static int evaluate_files(const struct trp_foreach_place *at, const char *base,
                           struct trp_items *ret)
 {
     trp_error why;
@@ -171,7 +150,7 @@ static int evaluate_files(const struct place *at, const char *base,
 
 /* ---- items and lists ---- */
 
-static int evaluate_items(const struct place *at, struct trp_items *ret)
+static int evaluate_items(const struct trp_foreach_place *at, struct trp_items *ret)
 {
     int r = check_count(at, at->s->nitems);
     ret->item = r < 0 ? NULL : calloc((size_t)at->s->nitems + 1, sizeof *ret->item);
@@ -185,13 +164,13 @@ static int evaluate_items(const struct place *at, struct trp_items *ret)
     return r;
 }
 
-static const char *file_word(const struct place *at)
+const char *trp_foreach_word(const struct trp_foreach_place *at)
 {
     return at->s->foreach == TRP_FOREACH_TABLE ? "table" : "list file";
 }
 
 /* Opens the list file or table. *ret_fd -1 with 0: it is missing and may be. */
-static int open_list(const struct place *at, const char *base, int *ret_fd,
+static int open_list(const struct trp_foreach_place *at, const char *base, int *ret_fd,
                      struct stat *ret)
 {
     const char *name = at->s->pattern;
@@ -208,8 +187,8 @@ static int open_list(const struct place *at, const char *base, int *ret_fd,
         note_absent(at);
     if (fd < 0)
         return REFUSE(
-            at, TRP_EINVAL, "the %s %.300s cannot be read: %s%s", file_word(at), name,
-            strerror(failed),
+            at, TRP_EINVAL, "the %s %.300s cannot be read: %s%s", trp_foreach_word(at),
+            name, strerror(failed),
             failed == ENOENT ? "; add `allow_empty: true` when it may be missing" : "");
     if (fstat(fd, ret) == 0 && S_ISREG(ret->st_mode) &&
         ret->st_size <= TRP_LIST_FILE_MAX)
@@ -217,14 +196,14 @@ static int open_list(const struct place *at, const char *base, int *ret_fd,
     close(fd);
     if (!S_ISREG(ret->st_mode))
         return REFUSE(at, TRP_EINVAL, "the %s %.300s is not a regular file",
-                      file_word(at), name);
-    return REFUSE(at, TRP_ELIMIT, "the %s %.300s is larger than 1 GiB", file_word(at),
-                  name);
+                      trp_foreach_word(at), name);
+    return REFUSE(at, TRP_ELIMIT, "the %s %.300s is larger than 1 GiB",
+                  trp_foreach_word(at), name);
 }
 
 /* Reads what there is, at most `size` bytes: *ret_n. */
-static int read_list(const struct place *at, int fd, char *data, size_t size,
-                     size_t *ret_n)
+static int read_list(const struct trp_foreach_place *at, int fd, char *data,
+                     size_t size, size_t *ret_n)
 {
     size_t n = 0;
     while (n < size) {
@@ -235,7 +214,7 @@ static int read_list(const struct place *at, int fd, char *data, size_t size,
             note_absent(at);
         if (k < 0)
             return REFUSE(at, TRP_ESYSTEM, "the %s %.300s cannot be read: %s",
-                          file_word(at), at->s->pattern, strerror(errno));
+                          trp_foreach_word(at), at->s->pattern, strerror(errno));
         if (k == 0)
             break;
         n += (size_t)k;
@@ -244,7 +223,7 @@ static int read_list(const struct place *at, int fd, char *data, size_t size,
     return 0;
 }
 
-static int cut_lines(const struct place *at, char *data, size_t size,
+static int cut_lines(const struct trp_foreach_place *at, char *data, size_t size,
                      struct trp_items *ret)
 {
     uint32_t n = 0, capacity = 0;
@@ -271,8 +250,8 @@ static int cut_lines(const struct place *at, char *data, size_t size,
 
 /* Reads the file whole into ret->memory, with one byte more behind it. *ret_n 0: it is
  * empty, or missing and may be. */
-static int load_list(const struct place *at, const char *base, struct trp_items *ret,
-                     size_t *ret_n)
+static int load_list(const struct trp_foreach_place *at, const char *base,
+                     struct trp_items *ret, size_t *ret_n)
 {
     struct stat st = {0};
     char *path = trp_path_join(base, at->s->pattern);
@@ -294,7 +273,7 @@ static int load_list(const struct place *at, const char *base, struct trp_items 
     return r;
 }
 
-static int evaluate_lines(const struct place *at, const char *base,
+static int evaluate_lines(const struct trp_foreach_place *at, const char *base,
                           struct trp_items *ret)
 {
     size_t n = 0;
@@ -302,7 +281,8 @@ static int evaluate_lines(const struct place *at, const char *base,
     return r < 0 || !ret->memory ? r : cut_lines(at, ret->memory, n, ret);
 }
 
-static int wrong_table(const struct place *at, int code, const trp_error *why)
+static int wrong_table(const struct trp_foreach_place *at, int code,
+                       const trp_error *why)
 {
     return REFUSE(at, code, "the table %.300s: %s", at->s->pattern, why->text);
 }
@@ -321,7 +301,7 @@ static int by_hash(const void *a, const void *b)
 }
 
 /* A first column that is called id tells the rows apart. */
-static int check_ids(const struct place *at, const struct trp_items *i)
+static int check_ids(const struct trp_foreach_place *at, const struct trp_items *i)
 {
     struct trp_buf b = {0};
     int r = 0;
@@ -355,7 +335,7 @@ static int check_ids(const struct place *at, const struct trp_items *i)
     return r;
 }
 
-static int evaluate_table(const struct place *at, const char *base,
+static int evaluate_table(const struct trp_foreach_place *at, const char *base,
                           struct trp_items *ret)
 {
     struct trp_table_rows rows;
@@ -385,7 +365,8 @@ static int evaluate_table(const struct place *at, const char *base,
 
 /* ---- products ---- */
 
-static int evaluate(const struct place *at, const char *base, struct trp_items *ret);
+static int evaluate(const struct trp_foreach_place *at, const char *base,
+                    struct trp_items *ret);
 
 /* The item of each part for a task: the last part changes fastest. */
 static const struct trp_text *item_of_part(const struct trp_items *i, uint32_t part,
@@ -396,7 +377,7 @@ static const struct trp_text *item_of_part(const struct trp_items *i, uint32_t p
     return &i->parts[part].item[task % i->parts[part].ntasks];
 }
 
-static int check_product(const struct place *at, const struct trp_items *i)
+static int check_product(const struct trp_foreach_place *at, const struct trp_items *i)
 {
     char sizes[200] = "";
     size_t used = 0;
@@ -416,7 +397,7 @@ static int check_product(const struct place *at, const struct trp_items *i)
 }
 
 /* The texts of the items, with tabs between the parts. */
-static int join_parts(const struct place *at, struct trp_items *ret)
+static int join_parts(const struct trp_foreach_place *at, struct trp_items *ret)
 {
     struct trp_buf b = {0};
     int r = 0;
@@ -443,19 +424,19 @@ static int join_parts(const struct place *at, struct trp_items *ret)
     return r < 0 ? r : b.failed || !ret->item ? out_of_memory(at) : 0;
 }
 
-static bool is_column(const struct trp_items *i, const char *name)
+bool trp_items_have_column(const struct trp_items *i, const char *name)
 {
     for (uint32_t k = 0; k < i->ncolumns; k++)
         if (strcmp(i->columns[k], name) == 0)
             return true;
     for (uint32_t k = 0; k < i->nparts; k++)
-        if (is_column(&i->parts[k], name))
+        if (trp_items_have_column(&i->parts[k], name))
             return true;
     return false;
 }
 
 /* No two columns of parts, and of the tables among them, have one name. */
-static int check_parts(const struct place *at, const struct trp_items *ret)
+static int check_parts(const struct trp_foreach_place *at, const struct trp_items *ret)
 {
     uint32_t all = ret->nparts;
     struct trp_items above = *ret; /* those before a part */
@@ -464,7 +445,7 @@ static int check_parts(const struct place *at, const struct trp_items *ret)
         above.nparts = k;
         all += part->ncolumns;
         for (uint32_t c = 0; c < part->ncolumns; c++)
-            if (is_column(&above, part->columns[c]))
+            if (trp_items_have_column(&above, part->columns[c]))
                 return REFUSE(
                     at, TRP_EINVAL,
                     "the table %.300s has the column %.60s, which the product "
@@ -477,7 +458,21 @@ static int check_parts(const struct place *at, const struct trp_items *ret)
     return 0;
 }
 
-static int evaluate_product(const struct place *at, const char *base,
+struct trp_pipeline_stage trp_foreach_part(const struct trp_pipeline_stage *s,
+                                           uint32_t k)
+{
+    const struct trp_foreach_part *part = &s->parts[k];
+    struct trp_pipeline_stage own = *s;
+    own.foreach = part->kind;
+    own.pattern = part->pattern;
+    own.items = part->items;
+    own.nitems = part->nitems;
+    own.foreach_mark = part->mark;
+    own.nparts = 0;
+    return own;
+}
+
+static int evaluate_product(const struct trp_foreach_place *at, const char *base,
                             struct trp_items *ret)
 {
     uint32_t n = at->s->nparts;
@@ -490,14 +485,9 @@ static int evaluate_product(const struct place *at, const char *base,
     for (uint32_t k = 0; k < n; k++)
         ret->columns[ret->ncolumns++] = at->s->parts[k].name;
     for (uint32_t k = 0; k < n && r == 0; k++) {
-        const struct trp_foreach_part *part = &at->s->parts[k];
-        struct trp_pipeline_stage s = *at->s;
-        s.foreach = part->kind;
-        s.pattern = part->pattern;
-        s.items = part->items;
-        s.nitems = part->nitems;
-        s.foreach_mark = part->mark;
-        r = evaluate(&(struct place){at->p, &s, at->err, at->absent, (int)k, at->joins},
+        struct trp_pipeline_stage s = trp_foreach_part(at->s, k);
+        r = evaluate(&(struct trp_foreach_place){at->p, &s, at->err, at->absent, (int)k,
+                                                 at->joins},
                      base, &ret->parts[k]);
     }
     if (r == 0)
@@ -555,27 +545,27 @@ bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *
     return true;
 }
 
-static void list_columns(const struct trp_items *i, struct trp_nearest *near,
-                         struct trp_name_list *all)
+void trp_items_list_columns(const struct trp_items *i, struct trp_nearest *near,
+                            struct trp_name_list *all)
 {
     for (uint32_t k = 0; k < i->ncolumns; k++) {
         trp_nearest_try(near, i->columns[k]);
         trp_name_list_add(all, i->columns[k]);
     }
     for (uint32_t k = 0; k < i->nparts; k++)
-        list_columns(&i->parts[k], near, all);
+        trp_items_list_columns(&i->parts[k], near, all);
 }
 
 /* The columns that values name are there. A missing table, which may be, has none. */
-static int check_columns(const struct place *at, const struct trp_items *i)
+static int check_columns(const struct trp_foreach_place *at, const struct trp_items *i)
 {
     for (const struct trp_column_use *u = at->s->columns; u && i->columns;
          u = u->next) {
         struct trp_nearest near = trp_nearest_of(u->name);
         struct trp_name_list all = {0};
-        if (is_column(i, u->name))
+        if (u->in_run || trp_items_have_column(i, u->name))
             continue;
-        list_columns(i, &near, &all);
+        trp_items_list_columns(i, &near, &all);
         return trp_error_set(
             at->err, TRP_EINVAL,
             "%s:%u:%u: stage %s: ${col.%s}: there is no such column%s; "
@@ -587,7 +577,8 @@ static int check_columns(const struct place *at, const struct trp_items *i)
     return 0;
 }
 
-static int evaluate(const struct place *at, const char *base, struct trp_items *ret)
+static int evaluate(const struct trp_foreach_place *at, const char *base,
+                    struct trp_items *ret)
 {
     switch (at->s->foreach) {
     case TRP_FOREACH_NONE:
@@ -607,14 +598,19 @@ static int evaluate(const struct place *at, const char *base, struct trp_items *
     return 0;
 }
 
+int trp_foreach_read(const struct trp_foreach_place *at, const char *base,
+                     struct trp_items *ret)
+{
+    int r = evaluate(at, base, ret);
+    return r < 0 ? r : check_columns(at, ret);
+}
+
 int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                          const char *base, struct trp_items *ret, trp_error *err)
 {
-    struct place at = {p, s, err, NULL, -1, false};
+    struct trp_foreach_place at = {p, s, err, NULL, -1, false};
     struct trp_items items = {0};
-    int r = evaluate(&at, base, &items);
-    if (r == 0)
-        r = check_columns(&at, &items);
+    int r = trp_foreach_read(&at, base, &items);
     trp_kept_lists_settle(p->kept_lists, s, r == 0);
     if (r < 0) {
         trp_items_free(&items);
@@ -625,41 +621,12 @@ int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage 
     return 0;
 }
 
-/* Whether a stage says that it makes the file. */
-static bool is_made(const trp_pipeline *p, const char *file)
-{
-    struct trp_buf b = {0};
-    bool made = false;
-    for (uint32_t i = 0; i < p->nstages && file; i++)
-        for (uint32_t k = 0; k < p->stages[i].noutputs && !made; k++) {
-            struct trp_template_part part;
-            const char *at = p->stages[i].outputs[k];
-            trp_buf_clear(&b);
-            while (trp_template_next(&at, &(struct trp_task_values){0}, &part))
-                trp_put_raw(&b, part.value ? "*" : part.text,
-                            part.value ? 1 : part.size);
-            trp_put_u8(&b, 0);
-            made = !b.failed && fnmatch((const char *)b.data, file, 0) == 0;
-        }
-    trp_buf_free(&b);
-    return made;
-}
-
-/* Whether a stage makes a list or table of this one. */
-static bool is_made_of_others(const trp_pipeline *p, const struct trp_pipeline_stage *s)
-{
-    bool made = is_made(p, s->pattern);
-    for (uint32_t k = 0; k < s->nparts; k++)
-        made = made || is_made(p, s->parts[k].pattern);
-    return made;
-}
-
 bool trp_foreach_look(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                       const char *base, struct trp_items *ret)
 {
     trp_error why;
     bool absent = false;
-    struct place at = {p, s, &why, &absent, -1, true};
+    struct trp_foreach_place at = {p, s, &why, &absent, -1, true};
     *ret = (struct trp_items){0};
     if (s->nafter && !trp_foreach_listed(p, s))
         return false;
@@ -667,26 +634,6 @@ bool trp_foreach_look(const trp_pipeline *p, const struct trp_pipeline_stage *s,
         return true;
     trp_items_free(ret);
     return false;
-}
-
-int trp_foreach_check(const trp_pipeline *p, const struct trp_pipeline_stage *s,
-                      const char *base, trp_error *err)
-{
-    trp_error why;
-    bool absent = false;
-    struct place at = {p, s, &why, &absent, -1, false};
-    struct trp_items items = {0};
-    if (is_made_of_others(p, s) ||
-        (s->foreach != TRP_FOREACH_LINES && s->foreach != TRP_FOREACH_TABLE &&
-         s->foreach != TRP_FOREACH_PRODUCT))
-        return 0;
-    int r = evaluate(&at, base, &items);
-    if (r == 0)
-        r = check_columns(&at, &items);
-    trp_items_free(&items);
-    if (r == 0 || absent)
-        return 0;
-    return trp_error_set(err, r == TRP_ELIMIT ? TRP_EINVAL : r, "%s", why.text);
 }
 
 void trp_items_free(struct trp_items *i)
@@ -708,12 +655,4 @@ bool trp_foreach_known(const struct trp_pipeline_stage *s)
         items = items && s->parts[k].kind == TRP_FOREACH_ITEMS;
     return s->foreach == TRP_FOREACH_NONE || s->foreach == TRP_FOREACH_ITEMS ||
            (s->foreach == TRP_FOREACH_PRODUCT && items);
-}
-
-bool trp_foreach_listed(const trp_pipeline *p, const struct trp_pipeline_stage *s)
-{
-    bool files = s->foreach == TRP_FOREACH_FILES;
-    for (uint32_t k = 0; k < s->nparts; k++)
-        files = files || s->parts[k].kind == TRP_FOREACH_FILES;
-    return !files && !is_made_of_others(p, s);
 }

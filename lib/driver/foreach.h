@@ -53,16 +53,20 @@ struct trp_items {
  * pipeline. */
 int trp_foreach_evaluate(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                          const char *base, struct trp_items *ret, trp_error *err);
-/* Whether the lists, tables and products of a stage can be its tasks, and have the columns
- * that its values name, as far as that is known before anything runs: what a stage makes is
- * not looked at, and what is not there may yet be. TRP_EINVAL with "FILE:LINE:COL: stage
- * S: …". */
+/* Before anything runs: whether the lists, tables and products of a stage can be its tasks,
+ * have the columns that its values name, and are there or can be made. What a stage makes
+ * is not looked at. TRP_EINVAL with "FILE:LINE:COL: stage S: …"; 1: what it reads is not
+ * there yet, or will be made anew. The pipeline's listener is told what is most likely
+ * not meant. */
 int trp_foreach_check(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                       const char *base, trp_error *err);
 /* The items of a stage as far as they are known before anything runs, without keeping a list;
  * false: they are not, or something is wrong with them, which others tell. */
 bool trp_foreach_look(const trp_pipeline *p, const struct trp_pipeline_stage *s,
                       const char *base, struct trp_items *ret);
+/* Tells the listener of what was evaluated later. */
+void trp_foreach_tell(const trp_pipeline *p, const struct trp_pipeline_stage *s,
+                      const struct trp_items *items);
 void trp_items_free(struct trp_items *i);
 /* What a task has, with columns in `b`, until that is changed; false: no memory for its
  * columns. */

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conf/yaml.h"
 #include "driver/command_job.h"
 #include "driver/control.h"
 #include "driver/done_log.h"
@@ -44,6 +45,7 @@ struct pipeline_run {
     struct trp_run_spec *spec;
     struct trp_pipeline_settings s;
     struct trp_kept_lists lists;
+    struct trp_pipeline_listener listener;
     trp_done_log *log;
     struct trp_stage_choice *choice;
     trp_command_job *job;
@@ -119,6 +121,15 @@ static void say_line(void *context, const char *line)
     say(context, line);
 }
 
+static void say_warning(void *context, struct trp_mark at, const char *text)
+{
+    const struct pipeline_run *run = context;
+    trp_error line;
+    trp_error_at(&line, 0, run->s.pipeline->file, at, "warning: %s", text);
+    say(run->spec, line.text);
+}
+
+/* `troupe` has told of what is there already. */
 static int make_job(struct pipeline_run *run, trp_error *err)
 {
     const struct trp_run_spec *spec = run->spec;
@@ -141,7 +152,10 @@ static int make_job(struct pipeline_run *run, trp_error *err)
         .say = say_line,
         .say_context = run->spec,
     };
-    return trp_command_job_new(&config, &run->job, err);
+    int r = trp_command_job_new(&config, &run->job, err);
+    run->listener = (struct trp_pipeline_listener){say_warning, run};
+    run->s.pipeline->listener = &run->listener;
+    return r;
 }
 
 static int check_fit(struct pipeline_run *run, trp_error *err)

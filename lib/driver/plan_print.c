@@ -514,8 +514,6 @@ static int print_stage(const trp_pipeline *p, const struct trp_pipeline_stage *s
     struct trp_items items = {0};
     int r = trp_stage_argv(p, s, &argv, err);
     bool known = trp_foreach_known(s) || !s->nafter;
-    if (r == 0)
-        r = trp_foreach_check(p, s, NULL, err);
     if (r == 0 && known)
         r = trp_foreach_evaluate(p, s, NULL, &items, err);
     if (r == 0) {

@@ -42,6 +42,11 @@ bool trp_glob_any(const char *base, const char *pattern);
 /* The one name that a pattern without special characters matches, malloc'ed; NULL: it has some
  * (or there is no memory). */
 char *trp_glob_literal(const char *pattern);
+
+/* Whether some path matches both. Sets of characters count as any character, `**` in the
+ * midst of a part as a run over any number of folders. */
+bool trp_glob_overlap(const char *a, const char *b);
+
 /* `text` as a pattern that matches nothing but itself (a backslash before each special
  * character). malloc'ed; NULL: out of memory. */
 char *trp_glob_escape(const char *text);

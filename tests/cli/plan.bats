@@ -8,7 +8,7 @@ name: weather
 profiles:
   prep: {executor: {cores: 4, memory: 1g}, task: {cpus: 2}}
 stages:
-  - {name: split, tasks: 3, profile: prep, run: "true"}
+  - {name: split, tasks: 3, profile: prep, run: "true", outputs: [list]}
   - {name: solve, after: [split], mpi: {ranks: 2}, run: "true"}
   - {name: each, after: [split], foreach: {lines: list}, run: "true"}
 END
@@ -39,7 +39,7 @@ END
     pipeline <<'END'
 troupe: 1
 stages:
-  - {name: a, outputs: ["made.tsv"], run: "true"}
+  - {name: a, outputs: [made.tsv, "n*"], run: "true"}
   - {name: b, after: [a], foreach: {table: samples.tsv}, run: "true"}
   - {name: c, after: [a], foreach: {product: {x: [1, 2], y: {table: samples.tsv}}}, run: "true"}
   - {name: d, after: [a], foreach: {table: made.tsv}, run: "true"}
@@ -378,8 +378,22 @@ one_stage() {
     done
     sed -i 's/name: b,/name: b, outputs: [t.tsv],/' p.yaml
     check 0 '^c +default +\?' troupe plan p.yaml
-    one_stage 'foreach: {table: none.tsv}, run: x' # may be there by then
-    check 0 'the table none.tsv cannot be read' troupe plan p.yaml
+    one_stage 'foreach: {table: none.tsv}, run: x'
+    for call in plan 'run --dry-run' run; do
+        check 2 '^troupe: p.yaml:3:32: stage a: the table none.tsv is not there; make it before the run' \
+            troupe $call p.yaml
+    done
+    # What may be made is a warning, once, and so is what only looks wrong.
+    printf '  - {name: b, foreach: {table: t.tsv}, run: "echo $TROUPE_COL_smaple"}\n' >>p.yaml
+    printf '  - {name: c, run: x}\n' >>p.yaml
+    sed -i 's/table: none.tsv}/lines: none}, after: [c]/' p.yaml
+    printf 'sample\na\n' >t.tsv
+    for call in plan 'plan --json' 'run --dry-run'; do
+        check 0 '^troupe: p.yaml:3:32: warning: stage a: the list file none is not there; write into' \
+            troupe $call p.yaml
+        [ "$(grep -c 'p.yaml:4:45: warning: stage b: no run sets TROUPE_COL_smaple' <<<"$output")" = 1 ]
+        [ "$(grep -c 'warning' <<<"$output")" = 2 ]
+    done
     printf 'a\n\0b\n' >l
     one_stage 'foreach: {lines: l}, run: x'
     check 2 '^troupe: p.yaml:3:32: stage a: line 2 has a NUL byte' troupe run p.yaml

@@ -130,9 +130,12 @@ troupe: 1
 stages:
   - {name: n, foreach: {items: ["x\ny", "p\n"]}, argv: [sh, -c, 'printf "<%s>" "$1" >n.$TROUPE_TASK', x, "${item}"]}
   - {name: t, foreach: {table: s.tsv}, argv: [sh, -c, 'printf "<%s:%s>" "$1" "$2" >t.$TROUPE_TASK', x, "${col.s}", "${col.fq}"]}
+  - {name: m, run: 'printf "a\r\n" >late', outputs: [late]}
+  - {name: l, after: [m], foreach: {lines: late}, run: 'printf "<%s>" "$TROUPE_ITEM" >l.$TROUPE_TASK'}
 Y
-    troupe run --local=2 p.yaml
-    [ "$(cat n.0 n.1 t.0 t.1)" = $'<x\ny><p\n><a:1><b:2>' ]
+    run -0 --separate-stderr troupe run --local=2 p.yaml
+    [ "$(cat n.0 n.1 t.0 t.1 l.0)" = $'<x\ny><p\n><a:1><b:2><a\r>' ]
+    [ "$(grep -c 'p.yaml:6:44: warning: stage l: 1 line of the list file late ends in a carriage return' <<<"$stderr")" = 1 ]
 }
 
 @test "inputs that vanish between plan and run" {

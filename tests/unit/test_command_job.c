@@ -253,6 +253,7 @@ TEST("leftovers go before the next attempt")
 
 /* ---- the job ---- */
 
+/* It wants a list file. */
 static const char graph[] = "troupe: 1\n"
                             "params: {k: v}\n"
                             "profiles: {p: {executor: {cores: 2}, task: {cpus: 2}}}\n"
@@ -280,6 +281,7 @@ TEST("the engine is told what the file says")
 {
     struct run r = {.dir = files_new()};
     trp_error err = {0};
+    files_put(r.dir, "l", "a\nb\n");
     g_assert_cmpint(run_open(&r, graph, false, &err), ==, 0);
     const struct trp_job_spec *s = trp_command_job_spec(r.job);
     g_assert_cmpuint(s->nstages, ==, 3);
@@ -318,6 +320,7 @@ TEST("executors are told the command")
     struct trp_command c;
     struct stat st;
     trp_error err = {0};
+    files_put(r.dir, "l", "a\nb\n");
     g_assert_cmpint(run_open(&r, graph, false, &err), ==, 0);
     const struct trp_work *w = trp_command_job_work(r.job);
     g_assert_cmpint(w->stage_message(w->context, 0, &m, &err), ==, 0);
@@ -376,12 +379,15 @@ TEST("failures are told with place and log")
     struct run r = {.dir = files_new()};
     struct trp_stage_tasks t;
     trp_error err = {0};
+    files_put(r.dir, "l", "a\nb\n");
     g_assert_cmpint(run_open(&r, graph, false, &err), ==, 0);
     const struct trp_work *w = trp_command_job_work(r.job);
     g_assert_null(trp_command_job_line(r.job, 0));
     files_put(r.run_dir, "logs/early/0.3.1.err", "first\nwhat went wrong\n\n");
     run_task_ends(&r, 0, 0, TRP_END_EXIT, 37, 4);
     run_stage_ends(&r, 0, TRP_OUTCOME_FAILED, TRP_EFAILED, 0, "engine's words");
+    g_autofree char *list = g_build_filename(r.dir, "l", NULL);
+    g_assert_cmpint(g_unlink(list), ==, 0);
     g_assert_cmpint(w->stage_tasks(w->context, 1, &t, &err), ==, TRP_EINVAL);
     run_stage_ends(&r, 1, TRP_OUTCOME_FAILED, TRP_EFAILED, TRP_NONE, err.text);
     run_stage_ends(&r, 2, TRP_OUTCOME_FAILED, TRP_ENEVER, TRP_NONE, "no room");
@@ -405,6 +411,7 @@ TEST("a resumed run's stages are later attempts, with logs so named")
     struct run r = {.dir = files_new()};
     struct trp_stage_message m = {0};
     trp_error err = {0};
+    files_put(r.dir, "l", "a\nb\n");
     g_assert_cmpint(run_open(&r, graph, true, &err), ==, 0);
     const struct trp_work *w = trp_command_job_work(r.job);
     g_assert_cmpint(w->stage_message(w->context, 0, &m, &err), ==, 0);

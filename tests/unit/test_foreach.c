@@ -267,6 +267,138 @@ TEST("a product is every combination")
     files_free(d);
 }
 
+static void hear_warning(void *context, struct trp_mark at, const char *text)
+{
+    g_string_append_printf(context, "%u:%u %s\n", at.line, at.column, text);
+}
+
+/* What is said of stage `i` before anything runs, below `dir`: warnings, then the error. */
+static void says(const char *dir, const char *stages, uint32_t i, const char *wanted)
+{
+    g_autofree char *text = g_strconcat("troupe: 1\nstages:\n", stages, NULL);
+    GString *heard = g_string_new("");
+    const struct trp_pipeline_listener listener = {hear_warning, heard};
+    trp_pipeline *p = pipeline_of(text);
+    trp_error err = {0};
+    p->listener = &listener;
+    if (trp_foreach_check(p, &p->stages[i], dir, &err) < 0)
+        g_string_append_printf(heard, "%s\n", err.text);
+    g_assert_cmpstr(heard->str, ==, wanted);
+    g_string_free(heard, TRUE);
+    trp_pipeline_free(p);
+}
+
+TEST("bytes of lines, and columns that run names, that are most likely not meant are "
+     "told")
+{
+    char *d = files_new();
+    files_put(d, "l",
+              "\xEF\xBB\xBF"
+              "a\r\n\nb\r\nc");
+    files_put(d, "t.tsv", "sample\tfq\nx\ty\n");
+    expect(d, "    foreach: {lines: l}\n",
+           "\xEF\xBB\xBF"
+           "a\r|b\r|c");
+    says(d, "  - {name: a, run: x, foreach: {lines: l}}\n", 0,
+         "3:40 stage a: the list file l begins with a byte order mark, which is part "
+         "of its "
+         "first item; save it without one\n"
+         "3:40 stage a: 2 lines of the list file l end in a carriage return, which is "
+         "part "
+         "of the item; write lines that end in LF alone\n");
+    says(
+        d,
+        "  - {name: a, foreach: {product: {t: {table: t.tsv}, k: [1]}},\n"
+        "     run: echo $TROUPE_COL_smaple $TROUPE_COL_smaple $TROUPE_COL_k "
+        "$TROUPE_COL_fq}\n",
+        0,
+        "4:11 stage a: no run sets TROUPE_COL_smaple: there is no such column; did you "
+        "mean \"sample\"?; the columns are t, k, sample, fq\n");
+    says(d,
+         "  - {name: a, foreach: {table: t.tsv}, run: TROUPE_COL_z=1; echo "
+         "$TROUPE_COL_z}\n",
+         0, "");
+    files_free(d);
+}
+
+#define B_OF(foreach) "  - {name: b, run: x, after: [a], foreach: " foreach "}\n"
+
+/* Without a word on outputs a stage may make anything. */
+TEST("a list that is not there and that nobody makes is refused, else it is told")
+{
+    char *d = files_new();
+    static const char wanted[] = "p.yaml:3:40: stage a: the list file l is not there; "
+                                 "make it before the run, or add "
+                                 "`allow_empty: true`\n";
+    says(d, "  - {name: a, run: x, foreach: {lines: l}}\n", 0, wanted);
+    says(d, "  - {name: a, run: x, foreach: {lines: l}, allow_empty: true}\n", 0, "");
+    says(d, "  - {name: a, run: x, outputs: [m]}\n" B_OF("{product: {k: {table: l}}}"),
+         1,
+         "p.yaml:4:58: stage b: the table l is not there, and no stage before this one "
+         "makes it; make it before the run, or add `allow_empty: true`\n");
+    says(d,
+         "  - {name: a, tasks: 2, run: x, outputs: [\"${task}/*\"]}\n" B_OF(
+             "{table: 1/l}"),
+         1, "");
+    says(d, "  - {name: a, run: x}\n" B_OF("{table: l}"), 1,
+         "4:52 stage b: the table l is not there; write into `outputs` which stage "
+         "makes "
+         "it\n");
+    says(d, "  - {name: a, run: x, foreach: {files: \"*.none\"}}\n", 0, "");
+    files_free(d);
+}
+
+TEST("what a stage makes is not taken while it runs")
+{
+#define A                                                                              \
+    "  - {name: a, run: x, foreach: {files: \"in/*\"}, outputs: [\"out/${name}\"]}\n"
+#define EACH(stage, foreach)                                                           \
+    "  - {name: b, run: x, after: [{stage: " stage ", each: true}], foreach: " foreach \
+    "}\n"
+    says(NULL, A EACH("a", "{files: \"out/*.txt\"}"), 1,
+         "p.yaml:4:73: stage b: out/*.txt is made by stage a, which is not over when "
+         "this "
+         "one begins, for it comes after it by each; give it the foreach or tasks of a "
+         "and "
+         "name the file of each task, or leave each out\n");
+    says(NULL, A EACH("a", "{files: \"in/*\"}"), 1, "");
+    says(NULL, A B_OF("{files: \"out/*\"}"), 1, "");
+    says(NULL, A "  - {name: m, run: x, after: [a]}\n" EACH("m", "{files: \"out/*\"}"),
+         2, "");
+#undef A
+#undef EACH
+}
+
+TEST("inputs that are not there and that nobody makes are told")
+{
+    char *d = files_new();
+    files_put(d, "in/a.fq", "");
+    files_put(d, "in/a.fai", "");
+    files_put(d, "in/b.fq", "");
+    says(d,
+         "  - name: a\n    run: x\n    foreach: {files: \"in/*.fq\"}\n"
+         "    inputs: [\"${item}\", \"${dir}/${stem}.fai\", ref, made]\n"
+         "  - {name: b, run: x, outputs: [made]}\n",
+         0,
+         "6:13 stage a: inputs: no file matches in/b.fai, and no stage before this one "
+         "makes "
+         "it\n"
+         "6:13 stage a: inputs: no file matches ref, and no stage before this one "
+         "makes it\n"
+         "6:13 stage a: inputs: no file matches made, and no stage before this one "
+         "makes "
+         "it\n");
+    says(d,
+         "  - {name: a, run: x, outputs: [\"m${task}\"]}\n"
+         "  - {name: b, run: x, after: [a], inputs: [\"m0\", z]}\n",
+         1,
+         "4:43 stage b: inputs: no file matches z, and no stage before this one makes "
+         "it\n");
+    says(d, "  - {name: a, run: x}\n  - {name: b, run: x, after: [a], inputs: [z]}\n",
+         1, "");
+    files_free(d);
+}
+
 static void hear(void *context, const char *line)
 {
     g_string_assign(context, line);

@@ -168,3 +168,35 @@ TEST("folders that are too deep are told")
     g_string_free(path, TRUE);
     files_free(d);
 }
+
+TEST("two patterns overlap when a path can match both")
+{
+    static const struct {
+        const char *a, *b;
+        bool overlap;
+    } cases[] = {
+        {"parts/*.txt", "parts/a.txt", true },
+        {"parts/*.txt", "parts/*",     true },
+        {"*.txt",       "*.bam",       false},
+        {"a*",          "*b",          true },
+        {"*",           "x/y",         false},
+        {"**",          "x/y",         true },
+        {"**/*.c",      "a/b/x.c",     true },
+        {"a/**/b",      "a/b",         true },
+        {"x[0-9].c",    "x?.c",        true },
+        {"x[!]a].c",    "xb.c",        true },
+        {"x\\*",        "xa",          false},
+        {"x\\*",        "x*",          true },
+        {"./a//b",      "a/b",         true },
+        {"a/",          "a",           false},
+        {"",            "",            true },
+        {"",            "*",           true },
+        {"[",           "[",           true },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        bool there = trp_glob_overlap(cases[i].a, cases[i].b);
+        bool back = trp_glob_overlap(cases[i].b, cases[i].a);
+        if (there != cases[i].overlap || back != there)
+            g_error("%s and %s: %d, %d", cases[i].a, cases[i].b, there, back);
+    }
+}

@@ -892,6 +892,73 @@ TEST("when leaves a stage out")
     trp_pipeline_free(p);
 }
 
+TEST("when takes for no what people write for it")
+{
+    static const char *const no[] = {
+        "false", "False", "no", "NO",  "off", "Off",   "n",   "f",   "none", "null",
+        "Null",  "~",     "0",  "0.0", "-0",  "+0.00", "0e5", "0x0", ""};
+    static const char *const yes[] = {"true", "yes", "on", "1", "0.1",  "none of them",
+                                      "nono", ".",   "-",  "x", "0x10", "0e"};
+    for (size_t i = 0; i < G_N_ELEMENTS(no) + G_N_ELEMENTS(yes); i++) {
+        bool off = i < G_N_ELEMENTS(no);
+        const char *value = off ? no[i] : yes[i - G_N_ELEMENTS(no)];
+        g_autofree char *text =
+            g_strdup_printf("troupe: 1\nstages:\n  - {name: a, run: x, when: \"%s\"}\n"
+                            "  - {name: b, run: x}\n",
+                            value);
+        trp_pipeline *p = parse(text);
+        if (p->nabsent != off)
+            g_error("when: \"%s\" leaves out %u", value, p->nabsent);
+        trp_pipeline_free(p);
+    }
+}
+
+/* The warnings, a line each: "LINE:COLUMN text". */
+static void warns(const char *text, const char *wanted)
+{
+    trp_pipeline *p = parse(text);
+    GString *got = g_string_new("");
+    for (const struct trp_pipeline_warning *w = p->warnings; w; w = w->next)
+        g_string_append_printf(got, "%u:%u %s\n", w->mark.line, w->mark.column,
+                               w->text);
+    g_assert_cmpstr(got->str, ==, wanted);
+    g_string_free(got, TRUE);
+    trp_pipeline_free(p);
+}
+
+TEST("what only a shell would expand is told where none reads it")
+{
+    warns(
+        "troupe: 1\n"
+        "params: {n: 1}\n"
+        "stages:\n"
+        "  - name: a\n"
+        "    foreach: {items: [$TROUPE_TASK]}\n"
+        "    argv: [x$TROUPE_ITEM, -c, $TROUPE_ITEM, $TROUPE_CPUS, $HOME, \"$${n}\"]\n"
+        "    wrap: [bash, -lc, $TROUPE_ITEM]\n"
+        "    env: {A: \"$TROUPE_PARAM_n $TROUPE_ITEM\"}\n"
+        "    inputs: [in, b/$TROUPE_ITEM_STEM.bam]\n"
+        "    outputs: [$TROUPE_TASK, '\\$TROUPE_COL_x', '$TROUPE_COL_x']\n"
+        "  - {name: b, run: echo $TROUPE_ITEM $TROUPE_TSAK $TROUPE_TSAK}\n",
+        "6:13 stage a: $TROUPE_ITEM in argv stays as it is, for no shell reads it; "
+        "write "
+        "${item}\n"
+        "6:45 stage a: $TROUPE_CPUS in argv stays as it is, for no shell reads it; run "
+        "has one\n"
+        "8:15 stage a: $TROUPE_PARAM_n in env stays as it is, for no shell reads it; "
+        "write ${n}\n"
+        "9:20 stage a: $TROUPE_ITEM_STEM in inputs stays as it is, for no shell reads "
+        "it; write ${stem}\n"
+        "10:48 stage a: $TROUPE_COL_x in outputs stays as it is, for no shell reads "
+        "it; "
+        "write ${col.x}\n"
+        "11:20 stage b: no run sets TROUPE_TSAK; did you mean \"TROUPE_TASK\"?\n");
+    static const char braces[] =
+        "troupe: 1\nstages:\n  - {name: a, argv: [\"${TROUPE_TASK}\"]}\n";
+    check_refused(braces, sizeof braces - 1, "3:22",
+                  "${TROUPE_TASK} stands for nothing; write ${task}");
+}
+
 /* ---- include ---- */
 
 static int read_part(void *context, const char *file, char **ret_text, size_t *ret_size,
