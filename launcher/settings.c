@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands.h"
 #include "conf/option_places.h"
 #include "conf/wording.h"
 #include "conf/yaml.h"
@@ -164,12 +165,24 @@ static int read_included(void *context, const char *file, char **ret_text,
     return 0;
 }
 
+static void say_wrong(void *context, const char *text)
+{
+    trp_error e;
+    (void)context;
+    trp_error_set(&e, TRP_EINVAL, "%s", text);
+    trp_launcher_fail(&e);
+}
+
 static int load_pipeline(const struct trp_settings_request *q, struct trp_settings *s,
                          trp_error *err)
 {
     struct trp_pair *params = calloc((size_t)q->nparams + 1, sizeof *params);
     struct included_reader reader = {q, s};
-    const struct trp_pipeline_inputs in = {params, q->nparams, read_included, &reader};
+    const struct trp_pipeline_inputs in = {.params = params,
+                                           .nparams = q->nparams,
+                                           .read = read_included,
+                                           .tell = say_wrong,
+                                           .context = &reader};
     int code = params ? read_params(q, params, err)
                       : trp_error_set(err, TRP_ENOMEM, "out of memory");
     if (code == 0)

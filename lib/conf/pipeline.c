@@ -1,7 +1,7 @@
 /*
  * A pipeline file in three steps: the tree (yaml.c), each part by its reader (stages in
  * pipeline_stage.c, profiles in profile_section.c), then what concerns several stages
- * (pipeline_check.c). All go on after an error; the verdict tells the first by place.
+ * (pipeline_check.c). All go on after an error; the verdict tells the first ones by place.
  *
  * The pipeline and everything it points to live in one arena behind it: teardown is one
  * call, and a failed load frees the same.
@@ -223,7 +223,7 @@ int trp_pipeline_read(const char *file, const char *text, size_t size,
     if (p->nstages > 0)
         trp_pipeline_check(y, p);
     trp_pipeline_check_names(y, p);
-    code = trp_yaml_verdict(y, err);
+    code = trp_yaml_verdict_told(y, in ? in->tell : NULL, in ? in->context : NULL, err);
     if (code == 0 && in)
         code = check_given(p, in, err);
     trp_yaml_free(y);

@@ -3,7 +3,7 @@
  * struct.
  *
  * Every error says FILE:LINE:COL of the wrong key or value, from 1, in characters, and
- * what to do; the first one is told. Scalars stay as written (`007`, `yes`). Nothing is
+ * what to do; the first 20 are told, by place. Scalars stay as written (`007`, `yes`). Nothing is
  * looked up in the file system: patterns are kept as patterns. Params have their values
  * by then; `argv env cwd outputs prefer` are templates (core/base/template.h).
  *
@@ -192,6 +192,8 @@ struct trp_pipeline_inputs {
      * with the file. */
     int (*read)(void *context, const char *file, char **ret_text, size_t *ret_size,
                 trp_error *err);
+    /* Is told all errors but the last, which is returned; NULL: the first is returned. */
+    void (*tell)(void *context, const char *text);
     void *context;
 };
 

@@ -144,10 +144,10 @@ static void resolve_parents(trp_yaml *y, const struct index *ix, uint32_t *seen_
             if (!a->stage)
                 continue;
             a->index = find_stage(ix, a->stage);
-            if (a->index == TRP_NONE) {
-                unknown_parent(y, ix, a);
+            if (a->index == TRP_NONE && ix->n == ix->p->nstages)
+                unknown_parent(y, ix, a); /* else it may be one without a name */
+            if (a->index == TRP_NONE)
                 continue;
-            }
             if (seen_by[a->index] == i + 1)
                 trp_yaml_wrong(y, a->mark, "after names \"%s\" twice; remove one",
                                trp_show(a->stage).text);

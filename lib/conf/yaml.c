@@ -44,6 +44,12 @@ struct anchor {
     UT_hash_handle hh; /* by its name */
 };
 
+/* An error, of the value at `of`. */
+struct wrong {
+    struct trp_mark at, of;
+    const char *text;
+};
+
 struct trp_yaml {
     const char *file;
     const char *included_as; /* the same of an included one; NULL: it is not */
@@ -61,9 +67,9 @@ struct trp_yaml {
     size_t copied; /* bytes of texts that aliases repeat */
     bool stop;     /* nothing behind this can be trusted */
     bool no_memory;
-    bool is_wrong;
-    struct trp_mark first_wrong;
-    trp_error error;
+    struct wrong wrong[TRP_YAML_WRONGS]; /* by place */
+    uint32_t nwrong;
+    struct wrong *told; /* what was told last; NULL: it was not kept */
 };
 
 /* ---- errors ---- */
@@ -98,28 +104,53 @@ int trp_error_at(trp_error *err, int code, const char *file, struct trp_mark at,
     return code;
 }
 
+static bool is_at(struct trp_mark a, struct trp_mark b)
+{
+    return a.file == b.file && a.line == b.line && a.column == b.column;
+}
+
 bool trp_yaml_would_tell(const trp_yaml *y, struct trp_mark at)
 {
-    return !y->is_wrong || trp_mark_before(at, y->first_wrong);
+    for (uint32_t i = 0; i < y->nwrong; i++)
+        if (is_at(y->wrong[i].at, at) || is_at(y->wrong[i].of, at))
+            return false;
+    return y->nwrong < TRP_YAML_WRONGS ||
+           trp_mark_before(at, y->wrong[TRP_YAML_WRONGS - 1].at);
+}
+
+/* Keeps it among the others; the last one goes when there is no room. */
+static void keep_wrong(trp_yaml *y, struct wrong w)
+{
+    uint32_t i = 0, last = y->nwrong < TRP_YAML_WRONGS ? y->nwrong++ : y->nwrong - 1;
+    while (i < last && !trp_mark_before(w.at, y->wrong[i].at))
+        i++;
+    memmove(&y->wrong[i + 1], &y->wrong[i], (last - i) * sizeof w);
+    y->wrong[i] = w;
+    y->told = &y->wrong[i];
 }
 
 bool trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
 {
     va_list args;
+    trp_error e;
+    y->told = NULL;
     if (!trp_yaml_would_tell(y, at))
         return false;
     va_start(args, fmt);
-    error_at(&y->error, TRP_EINVAL, y->file, at, fmt, args);
+    error_at(&e, TRP_EINVAL, y->file, at, fmt, args);
     va_end(args);
-    y->is_wrong = true;
-    y->first_wrong = at;
+    const char *text = trp_conf_arena_text(&y->tree, e.text, strlen(e.text));
+    if (text)
+        keep_wrong(y, (struct wrong){at, at, text});
+    else
+        trp_yaml_no_memory(y);
     return false;
 }
 
 void trp_yaml_wrong_of(trp_yaml *y, struct trp_mark at)
 {
-    if (trp_yaml_would_tell(y, at))
-        y->first_wrong = at;
+    if (y->told)
+        y->told->of = at;
 }
 
 void trp_yaml_no_memory(trp_yaml *y)
@@ -132,15 +163,23 @@ int trp_yaml_verdict(const trp_yaml *y, trp_error *err)
 {
     if (y->no_memory)
         return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", y->file);
-    if (y->is_wrong)
-        return trp_error_set(err, y->error.code, "%s", y->error.text);
-    return 0;
+    return y->nwrong ? trp_error_set(err, TRP_EINVAL, "%s", y->wrong[0].text) : 0;
+}
+
+int trp_yaml_verdict_told(const trp_yaml *y, trp_yaml_tell *tell, void *context,
+                          trp_error *err)
+{
+    if (y->no_memory || !y->nwrong || !tell)
+        return trp_yaml_verdict(y, err);
+    for (uint32_t i = 0; i + 1 < y->nwrong; i++)
+        tell(context, y->wrong[i].text);
+    return trp_error_set(err, TRP_EINVAL, "%s", y->wrong[y->nwrong - 1].text);
 }
 
 /* An error that is told whatever else was found, and ends the reading. */
 static void fatal(trp_yaml *y, struct trp_mark at, const char *what)
 {
-    y->is_wrong = false;
+    y->nwrong = 0;
     trp_yaml_wrong(y, at, "%s", what);
     y->stop = true;
 }
@@ -608,11 +647,11 @@ struct trp_yaml_node *trp_yaml_include(trp_yaml *y, const char *file, const char
     y->copied = in->copied;
     if (in->no_memory)
         trp_yaml_no_memory(y);
-    in->first_wrong.file = file;
-    if (in->is_wrong && trp_yaml_would_tell(y, in->first_wrong)) {
-        y->is_wrong = true;
-        y->first_wrong = in->first_wrong;
-        y->error = in->error;
+    for (uint32_t i = 0; i < in->nwrong; i++) {
+        struct wrong w = in->wrong[i]; /* its text lives as long */
+        w.at.file = w.of.file = file;
+        if (trp_yaml_would_tell(y, w.at))
+            keep_wrong(y, w);
     }
     return in->stop ? NULL : in->root;
 }

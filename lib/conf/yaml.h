@@ -9,9 +9,9 @@
  * above TRP_PIPELINE_FILE_MAX.
  *
  * Errors. Bad syntax is told at once. Everything else is handed to trp_yaml_wrong,
- * which keeps the first by place in the file, so readers go on after an error and never
- * pass one up; what a reader returns after an error is a harmless value.
- * trp_yaml_verdict tells at the end.
+ * which keeps the first TRP_YAML_WRONGS by place in the file, one a place, so readers go on
+ * after an error and never pass one up; what a reader returns after an error is a
+ * harmless value. trp_yaml_verdict tells at the end.
  *
  *     static TRP_YAML_READER(read_size) …
  *     if (trp_yaml_load(file, &arena, &y, err) < 0) …
@@ -34,6 +34,7 @@
 enum {
     TRP_YAML_DEPTH = 32,
     TRP_YAML_VALUES = 2000000, /* keys, values and items in a file */
+    TRP_YAML_WRONGS = 20,      /* errors that are told */
 };
 
 enum trp_yaml_kind {
@@ -92,14 +93,19 @@ bool trp_yaml_wrong(trp_yaml *y, struct trp_mark at, const char *fmt, ...)
 /* What was told last is wrong with all of the value at `at`, wherever in it that is: what
  * a reader has to say of the value comes after it. */
 void trp_yaml_wrong_of(trp_yaml *y, struct trp_mark at);
-/* Would an error at `at` be the one that is told? Ask before costly wording. */
+/* Would an error at `at` be told? Ask before costly wording. */
 bool trp_yaml_would_tell(const trp_yaml *y, struct trp_mark at);
 /* Tells of keys that stand twice in a mapping, or are none. */
 void trp_yaml_check_keys(trp_yaml *y, const struct trp_yaml_node *mapping);
 /* An allocation failed: the verdict is TRP_ENOMEM whatever else is wrong. */
 void trp_yaml_no_memory(trp_yaml *y);
-/* 0, or the error to tell. */
+/* 0, or the first error. */
 int trp_yaml_verdict(const trp_yaml *y, trp_error *err);
+/* The same for who can tell several: all but the last are told, which is in `err`. `tell` may be
+ * NULL. */
+typedef void trp_yaml_tell(void *context, const char *text);
+int trp_yaml_verdict_told(const trp_yaml *y, trp_yaml_tell *tell, void *context,
+                          trp_error *err);
 
 /* `code` with the text "FILE:LINE:COL: …"; for errors found after the tree is gone. */
 int trp_error_at(trp_error *err, int code, const char *file, struct trp_mark at,

@@ -49,8 +49,10 @@ int trp_pipeline_stored(const struct trp_run_spec *spec, trp_pipeline **ret,
 {
     const char *shown = spec->pipeline ? spec->pipeline : spec->pipeline_copy;
     struct included_reader reader = {spec->run_dir, 0};
-    const struct trp_pipeline_inputs given = {spec->params, spec->nparams,
-                                              read_included, &reader};
+    const struct trp_pipeline_inputs given = {.params = spec->params,
+                                              .nparams = spec->nparams,
+                                              .read = read_included,
+                                              .context = &reader};
     char *text = NULL;
     size_t n = 0;
     if (!spec->pipeline_copy)

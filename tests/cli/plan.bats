@@ -120,6 +120,32 @@ END
     check 2 'Is a directory' troupe plan .
 }
 
+@test "all errors of a file are told, the first twenty by their places, one a value" {
+    pipeline <<'END'
+troupe: 1
+include: [part.yaml]
+params: {n: 1}
+stages:
+  - {name: a, rnu: x, tasks: -1}
+  - {name: b, after: [nowhere, c], argv: ["${x}", "${stem}"], tasks: "${m}"}
+  - {name: b, run: x, naem: y}
+  - {run: x, after: [unnamed]}
+END
+    echo '{troupe: 1, profiles: {p: {cores: 1}}, stages: [{name: c, run: [x]}]}' >part.yaml
+    local call
+    for call in plan run; do
+        run troupe $call p.yaml
+        [ "$status" = 2 ]
+        [ "$(cut -d ' ' -f -2 <<<"$output")" = "$(printf 'troupe: %s:\n' p.yaml:5:15 p.yaml:5:30 p.yaml:6:43 \
+            p.yaml:6:51 p.yaml:6:70 p.yaml:7:12 p.yaml:7:23 p.yaml:8:5 part.yaml:1:28 part.yaml:1:64)" ]
+    done
+    { echo '{troupe: 1, stages: ['; seq -f '{name: a%g, rnu: x},' 30; echo ']}'; } >p.yaml
+    run troupe plan p.yaml
+    [ "${#lines[@]}" = 20 ]
+    [[ "${lines[19]}" == *'p.yaml:21:13: unknown key "rnu"'* ]]
+    [ ! -e troupe-runs ]
+}
+
 @test "a pipeline may come through a pipe" {
     check 0 "one" troupe plan <(echo '{troupe: 1, stages: [{name: one, run: "true"}]}')
 }
