@@ -21,6 +21,7 @@
 
 #include "choice_lines.h"
 #include "commands.h"
+#include "core/base/utf8.h"
 #include "driver/done_log.h"
 #include "driver/fit.h"
 #include "driver/kept_lists.h"
@@ -520,7 +521,10 @@ static int supervise(struct run *r, const char *app_name, char **app)
 static int run(struct run *r, trp_error *err)
 {
     const trp_pipeline *p = r->settings.pipeline;
-    const char *name = p ? p->name : strrchr(r->app, '/') + 1;
+    char program[NAME_MAX + 1]; /* as it is shown */
+    const char *name = p ? p->name : program;
+    snprintf(program, sizeof program, "%s", p ? "" : strrchr(r->app, '/') + 1);
+    trp_utf8_plain(program, '?');
     char **app = p ? NULL : app_argv(r);
     if (!p && !app)
         return trp_error_set(err, TRP_ENOMEM, "out of memory");

@@ -76,6 +76,22 @@ static int read_file(const char *file, char **ret_text, size_t *ret_size,
                   : 0;
 }
 
+/* What a pipeline names is a file: a FIFO would be waited for. */
+static int read_regular(const char *file, char **ret_text, size_t *ret_size,
+                        trp_error *err)
+{
+    int fd = trp_file_open_regular(file);
+    if (fd < 0)
+        return trp_error_set(err, TRP_EINVAL, "%s: cannot be read: %s", file,
+                             errno == ENOTSUP ? "it is not a regular file"
+                                              : strerror(errno));
+    int reason = trp_file_read(fd, TRP_PIPELINE_FILE_MAX, ret_text, ret_size);
+    close(fd);
+    return reason ? trp_error_set(err, reason == ENOMEM ? TRP_ENOMEM : TRP_EINVAL,
+                                  "%s: cannot be read: %s", file, strerror(reason))
+                  : 0;
+}
+
 /* "K=V": the key into `key` and the value. */
 static int split(const char *option, const char *word, char *key, size_t size,
                  const char **ret_value, trp_error *err)
@@ -151,7 +167,8 @@ static int read_included(void *context, const char *file, char **ret_text,
         free(path);
         return trp_error_set(err, TRP_ENOMEM, "%s: out of memory", file);
     }
-    int code = read_file(path, ret_text, ret_size, err);
+    int code = r->q->stored ? read_file(path, ret_text, ret_size, err)
+                            : read_regular(path, ret_text, ret_size, err);
     free(path);
     if (code < 0)
         return code;

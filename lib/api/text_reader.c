@@ -22,6 +22,7 @@
 
 #include "api/chain.h"
 #include "api/gz.h"
+#include "os/whole_file.h"
 
 enum { BUFFER_SIZE = 256 << 10 };
 
@@ -153,7 +154,7 @@ static void source_close(struct source *s)
 
 static int source_open(struct source *s, uint64_t at)
 {
-    s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    s->fd = trp_file_open_regular(s->path);
     if (s->fd < 0)
         return trp_error_set(s->err, TRP_ESYSTEM, "cannot open %s: %s", s->path,
                              strerror(errno));

@@ -355,7 +355,7 @@ static int load_file(const trp_site *s, trp_racks **ret, trp_error *err)
 {
     char *text = NULL;
     size_t size = 0;
-    int fd = open(s->racks_text, O_RDONLY | O_CLOEXEC), code;
+    int fd = trp_file_open_regular(s->racks_text), code;
     int reason = fd < 0 ? errno : trp_file_read(fd, FILE_MAX, &text, &size);
     if (reason == ENOMEM)
         code = trp_error_set(err, TRP_ENOMEM, "out of memory for the racks");

@@ -37,7 +37,8 @@ struct trp_shown trp_show(const char *text)
 bool trp_is_in_line(const char *text)
 {
     for (; *text; text++)
-        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
+        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f ||
+            ((unsigned char)text[0] == 0xc2 && (unsigned char)text[1] < 0xa0))
             return false;
     return true;
 }

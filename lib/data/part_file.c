@@ -8,6 +8,7 @@
  * another place is none.
  */
 #include "data/part_file.h"
+#include "os/whole_file.h"
 
 #include <dirent.h>
 #include <endian.h>
@@ -235,7 +236,7 @@ int trp_part_file_open(const char *folder, uint32_t partition, trp_part_reader *
         free(r);
         return too_long(folder, err);
     }
-    r->fd = open(r->name, O_RDONLY | O_CLOEXEC);
+    r->fd = trp_file_open_regular(r->name);
     int rc = r->fd >= 0 ? read_head(r, 0, &word, &number, err)
                         : trp_error_set(err, TRP_ESYSTEM, "cannot read %s: %s", r->name,
                                         strerror(errno));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "events/event_log.h"
 
 /* "1s", "250ms", "2h": in the largest unit that is whole. */
@@ -54,9 +55,7 @@ static void with_text(const char *before, const struct trp_end *end, char *buf,
                  (const char *)end->extra);
     else
         snprintf(buf, size, "%s", before);
-    for (char *p = buf; *p; p++)
-        if ((unsigned char)*p < ' ')
-            *p = ' ';
+    trp_utf8_plain(buf, ' ');
 }
 
 char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end,

@@ -14,8 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/escape.h"
 #include "core/engine.h"
 #include "os/held.h"
+
+/* Stage infos of a job of 100,000 stages are 50 MB. */
+enum { LINE_FIRST = 16384, LINE_MOST = 64 << 20 };
 
 /* ---- kinds ---- */
 
@@ -296,12 +300,38 @@ static int hand_out(const struct lines *l, const struct trp_log_event *e)
     return rc;
 }
 
-static int take_line(const struct lines *l, const char *line, size_t n,
-                     json_error_t *why)
+/* A log may be a stranger's, and what it says goes to a terminal: control characters, in
+ * JSON's escapes or as they are, become "?". Tabs and line breaks stay. */
+static void make_plain(char *line, size_t n)
+{
+    static const char *const ends[] = {"b", "f", "r"};
+    for (size_t i = 0; i + 1 < n; i++) {
+        unsigned char *c = (unsigned char *)line + i;
+        if (c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0)) {
+            c[1] = c[0] == 0x7f ? c[1] : '?';
+            c[0] = '?';
+        }
+        if (c[0] != '\\')
+            continue;
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
+            if (c[1] == (unsigned char)*ends[k])
+                c[0] = c[1] = '?';
+        int high = c[1] == 'u' && i + 6 <= n && c[2] == '0' && c[3] == '0'
+                       ? trp_hex_byte(line + i + 4)
+                       : -1;
+        if ((high >= 0 && high < 0x20 && high != '\t' && high != '\n') ||
+            (high >= 0x7f && high < 0xa0))
+            memcpy(c + 2, "003f", 4);
+        i++; /* what is escaped begins nothing */
+    }
+}
+
+static int take_line(const struct lines *l, char *line, size_t n, json_error_t *why)
 {
     struct trp_log_event e;
     if (!is_of_interest(l, line, n))
         return 0;
+    make_plain(line, n);
     json_t *json = json_loadb(line, n, 0, why);
     if (!json)
         return TRP_EPROTO;
@@ -312,16 +342,68 @@ static int take_line(const struct lines *l, const char *line, size_t n,
     return rc == TRP_ENOENT ? 0 : rc;
 }
 
+struct source {
+    FILE *in;
+    size_t at, n;
+    char buf[LINE_FIRST];
+};
+
+/* Room for one byte more than `n`. */
+static bool has_room(char **line, size_t *cap, size_t n)
+{
+    size_t more = *cap ? *cap : LINE_FIRST;
+    while (more <= n)
+        more *= 2;
+    char *grown = more == *cap ? *line : realloc(*line, more);
+    if (!grown)
+        return false;
+    *line = grown;
+    *cap = more;
+    return true;
+}
+
+/* As getline, but little more than LINE_MOST bytes. 0: there is no more; -1: out of
+ * memory. */
+static ssize_t read_line(struct source *s, char **line, size_t *cap)
+{
+    size_t n = 0;
+    for (const char *end = NULL; !end && n <= LINE_MOST;) {
+        if (s->at == s->n) {
+            s->at = 0;
+            s->n = fread(s->buf, 1, sizeof s->buf, s->in);
+        }
+        if (s->n == 0)
+            break;
+        end = memchr(s->buf + s->at, '\n', s->n - s->at);
+        size_t some = end ? (size_t)(end - s->buf) + 1 - s->at : s->n - s->at;
+        if (!has_room(line, cap, n + some))
+            return -1;
+        memcpy(*line + n, s->buf + s->at, some);
+        n += some;
+        s->at += some;
+    }
+    return (ssize_t)n;
+}
+
 static int read_lines(const struct lines *l, FILE *in, trp_error *err)
 {
+    struct source source = {.in = in};
     char *line = NULL;
     size_t cap = 0;
     ssize_t n;
     unsigned long number = 0;
     int rc = 0;
-    while (rc == 0 && (n = getline(&line, &cap, in)) > 0) {
+    while (rc == 0 && (n = read_line(&source, &line, &cap)) != 0) {
         json_error_t why = {.text = ""};
         number++;
+        if (n < 0 || n > LINE_MOST) {
+            rc = n < 0 ? trp_error_set(err, TRP_ENOMEM, "%s: out of memory", l->file)
+                       : trp_error_set(err, TRP_EINVAL,
+                                       "%s:%lu: a line of more than %d MiB; it is no "
+                                       "event log",
+                                       l->file, number, LINE_MOST >> 20);
+            break;
+        }
         bool whole = line[n - 1] == '\n';
         rc = take_line(l, line, (size_t)n - whole, &why);
         if (rc < 0 && !whole) /* left by a crash */

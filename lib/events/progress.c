@@ -130,9 +130,7 @@ static bool keep_text(struct trp_progress *p, const char *s, size_t n)
 /* A name from a pipeline file must not move the cursor. */
 static void plain(char *s)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < ' ' || *s == 0x7f)
-            *s = ' ';
+    trp_utf8_plain(s, ' ');
 }
 
 /* Cuts a text to so many columns, between characters (each taken as one column). */

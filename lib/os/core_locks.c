@@ -11,6 +11,7 @@
 #include "os/core_locks.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,8 +71,10 @@ bool trp_core_locks_open(struct trp_core_locks *ret)
         return false;
     int fd = openat(folder, name,
                     O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    ret->taken = fd < 0 ? errno == EACCES || errno == EISDIR || errno == ELOOP
+                        : !is_ours(fd, S_IFREG);
     close(folder);
-    if (fd >= 0 && !is_ours(fd, S_IFREG)) {
+    if (fd >= 0 && ret->taken) {
         close(fd);
         fd = -1;
     }

@@ -22,11 +22,12 @@
 struct trp_core_locks {
     int fd;        /* -1: takes no part */
     int64_t place; /* in the queue; 0: none */
+    bool taken;    /* there is something of another user's in the file's place */
 };
 
 /* The file is "troupe-cores" in $XDG_RUNTIME_DIR, where that is set; else in
  * /run/user/UID, where there is one; else "/tmp/troupe-cores-UID". False, with an fd of
- * -1: the folder, or the file, is not this user's alone. */
+ * -1: the folder, or the file (`taken`), is not this user's alone. */
 bool trp_core_locks_open(struct trp_core_locks *ret);
 void trp_core_locks_close(struct trp_core_locks *l);
 

@@ -8,6 +8,7 @@
  * could not be started.
  */
 #include "os/log_tail.h"
+#include "core/base/utf8.h"
 #include "os/held.h"
 
 #include <fcntl.h>
@@ -82,9 +83,7 @@ bool trp_log_last_line(const char *path, char *line, size_t size)
         return false;
     memcpy(line, last, length);
     line[length] = '\0';
-    for (char *p = line; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            *p = ' ';
+    trp_utf8_plain(line, ' ');
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/held.h"
@@ -45,6 +46,17 @@ int trp_file_read(int fd, size_t most, char **ret, size_t *ret_size)
     *ret = data;
     *ret_size = size;
     return 0;
+}
+
+int trp_file_open_regular(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return fd;
+    close(fd);
+    errno = S_ISDIR(st.st_mode) ? EISDIR : ENOTSUP;
+    return -1;
 }
 
 int trp_held_read(const char *path, size_t most, char **ret, size_t *ret_size)

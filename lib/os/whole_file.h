@@ -12,6 +12,10 @@
  * that there is more. *ret is malloc'ed and has a NUL behind it. 0, or an errno. */
 int trp_file_read(int fd, size_t most, char **ret, size_t *ret_size);
 
+/* Opens a regular file to read; a FIFO, which would wait for a writer, or a device is -1
+ * with ENOTSUP, a folder with EISDIR. */
+int trp_file_open_regular(const char *path);
+
 /* The same of a file by its path, in a held folder (os/held.h) or elsewhere. */
 int trp_held_read(const char *path, size_t most, char **ret, size_t *ret_size);
 

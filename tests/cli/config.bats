@@ -43,6 +43,13 @@ load common
     mkdir -p config/troupe
     echo 'task.maxFailure: 9' >config/troupe/options.yaml
     check 2 'config/troupe/options.yaml:1:1: unknown option.*task.maxFailures' troupe config
+    echo 'task.maxFailures: 9' >config/troupe/options.yaml
+    chmod o+w config/troupe/options.yaml
+    check 2 'config/troupe/options.yaml: every user may write it; chmod o-w it' troupe config
+    chmod o-w config/troupe/options.yaml
+    [ "$(id -u)" = 0 ] || return 0
+    chown nobody config/troupe/options.yaml
+    check 2 'config/troupe/options.yaml: belongs to another user (.*); remove it, or set XDG_CONFIG_HOME' troupe config
 }
 
 @test "the man page has every option" {

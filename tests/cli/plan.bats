@@ -458,6 +458,8 @@ one_stage() {
     check 2 '^troupe: inc/b.yaml:2:11: inc/../p.yaml includes itself: p.yaml, inc/b.yaml' troupe plan p.yaml
     printf 'troupe: 1\ninclude: [no.yaml]\n' >inc/b.yaml
     check 2 '^troupe: inc/b.yaml:2:11: included: inc/no.yaml: cannot be read' troupe plan p.yaml
+    mkfifo inc/no.yaml # nobody would write into it
+    check 2 '^troupe: inc/b.yaml:2:11: included: inc/no.yaml: cannot be read: it is not a regular file' troupe plan p.yaml
     [ ! -e troupe-runs ]
 }
 

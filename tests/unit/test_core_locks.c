@@ -60,14 +60,17 @@ TEST("only in what is this user's alone")
     g_assert_cmpint(g_chmod("troupe-cores", 0644), ==, 0);
     g_assert_false(trp_core_locks_open(&l));
     g_assert_cmpint(l.fd, ==, -1);
+    g_assert_true(l.taken);
     g_unlink("troupe-cores");
     g_assert_cmpint(symlink("other", "troupe-cores"), ==, 0);
     g_assert_false(trp_core_locks_open(&l));
+    g_assert_true(l.taken);
     g_unlink("troupe-cores");
     g_assert_cmpint(g_chmod(".", 0755), ==, 0);
     g_assert_false(trp_core_locks_open(&l));
     g_setenv("XDG_RUNTIME_DIR", "/nonexistent", TRUE);
     g_assert_false(trp_core_locks_open(&l));
+    g_assert_false(l.taken); /* nobody wanted them to be shared */
 }
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "events/log_event.h"
 #include "unit.h"
@@ -85,4 +86,47 @@ TEST("lines that are wanted are read")
         g_error("%s", err.text);
     g_assert_cmpint(n, ==, 2);
     g_unlink(file);
+}
+
+static int keep_text(void *text, const struct trp_log_event *e)
+{
+    g_string_append(text, e->text);
+    return 0;
+}
+
+/* What is read of a file of that text, and a line of so many bytes more. */
+static char *texts_of(const char *lines, size_t more, trp_error *err)
+{
+    static trp_log_take *const take[TRP_LOG_EVENTS] = {[TRP_LOG_MESSAGE] = keep_text};
+    g_autofree char *file = NULL;
+    GString *text = g_string_new("");
+    const struct trp_log_reader reader = {.take = take, .context = text};
+    int fd = g_file_open_tmp("troupe-events-XXXXXX", &file, NULL);
+    g_assert_cmpint(write(fd, lines, strlen(lines)), ==, (ssize_t)strlen(lines));
+    g_assert_cmpint(ftruncate(fd, (off_t)(strlen(lines) + more)), ==, 0);
+    g_close(fd, NULL);
+    err->code = trp_log_events_read(file, &reader, 1, err);
+    g_unlink(file);
+    return g_string_free(text, FALSE);
+}
+
+TEST("what moves a terminal's cursor is no part of a text")
+{
+    trp_error err = {0};
+    g_autofree char *text = texts_of(
+        "{\"Event\":\"TroupeMessage\",\"Text\":\"a\\u001b[31mb\\u009Bc\302\2332J\\b"
+        "\177d\\\\u001b\\te\"}\n",
+        0, &err);
+    g_assert_cmpint(err.code, ==, 0);
+    g_assert_cmpstr(text, ==, "a?[31mb?c??2J???d\\u001b\te");
+}
+
+TEST("a line of 100 MB is no event")
+{
+    trp_error err = {0};
+    g_autofree char *text =
+        texts_of("{\"Event\":\"TroupeMessage\",\"Text\":\"a\"}\n", 100 << 20, &err);
+    g_assert_cmpstr(text, ==, "a");
+    g_assert_cmpint(err.code, ==, TRP_EINVAL);
+    g_assert_nonnull(strstr(err.text, ":2: a line of more than 64 MiB"));
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/part_file.h"
@@ -194,6 +195,19 @@ TEST("a folder that is not there is told")
                     "directory");
     g_autofree char *deep = g_strnfill(5000, 'x');
     g_assert_cmpint(trp_part_file_create(deep, 7, 1, &w, &err), ==, TRP_ELIMIT);
+}
+
+TEST("a pipe in its place is not waited for")
+{
+    trp_part_reader *r;
+    trp_error err = {0};
+    g_autofree char *folder = g_dir_make_tmp("troupe-XXXXXX", NULL);
+    g_autofree char *file = g_build_filename(folder, "part-00007", NULL);
+    g_assert_cmpint(mkfifo(file, 0600), ==, 0);
+    g_assert_cmpint(trp_part_file_open(folder, 7, &r, &err), ==, TRP_ESYSTEM);
+    g_assert_nonnull(strstr(err.text, "Operation not supported"));
+    g_unlink(file);
+    g_rmdir(folder);
 }
 
 /* Others may write in the folder that the program gave. */

@@ -15,6 +15,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cluster/local/local_state.h"
 
@@ -137,6 +138,16 @@ static bool lock_cores(struct trp_local *l, const struct trp_request *r, bool ta
 
 struct trp_request *trp_local_next(struct trp_local *l)
 {
+    if (l->locks.taken && l->handler.notice) {
+        char text[300];
+        l->locks.taken = false;
+        snprintf(text, sizeof text,
+                 "cores are not shared with other runs of this user: what is in the "
+                 "place of /tmp/troupe-cores-%u is not this user's alone; set "
+                 "XDG_RUNTIME_DIR to a folder of your own",
+                 (unsigned)geteuid());
+        l->handler.notice(l->handler.context, text);
+    }
     if (l->locks.fd < 0)
         return trp_machine_ledger_next(l->ledger);
     if (!trp_machine_ledger_has_room(l->ledger)) {

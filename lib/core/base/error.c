@@ -22,26 +22,6 @@ static const int exit_status[] = {
     [-TRP_ESTATE] = 4,  [-TRP_ETIME] = 75,
 };
 
-/* Bytes of the printable character at `s`, 0: it is none. */
-static size_t printable(const char *s)
-{
-    unsigned char c = (unsigned char)*s;
-    return c < 0x20 || c == 0x7f ? 0 : trp_utf8_length(s, strnlen(s, 4));
-}
-
-static void make_printable(char *text)
-{
-    size_t at = 0;
-
-    while (text[at]) {
-        size_t length = printable(text + at);
-        if (length == 0)
-            text[at++] = '?';
-        else
-            at += length;
-    }
-}
-
 int trp_error_set(trp_error *err, int code, const char *fmt, ...)
 {
     char text[TRP_ERROR_TEXT];
@@ -60,7 +40,7 @@ int trp_error_set(trp_error *err, int code, const char *fmt, ...)
             cut--;
         memcpy(text + cut, "...", sizeof("..."));
     }
-    make_printable(text);
+    trp_utf8_plain(text, '?');
     err->code = code;
     memcpy(err->text, text, strlen(text) + 1);
     return code;

@@ -25,6 +25,29 @@ static inline size_t trp_utf8_length(const void *text, size_t n)
     return overlong || outside ? 0 : length;
 }
 
+/* Bytes of the printable character at `s`, which ends in a NUL; 0: it is none, as are
+ * control characters of both sets (C1 is U+0080 to U+009F). */
+static inline size_t trp_utf8_printable(const char *s)
+{
+    const unsigned char *c = (const unsigned char *)s;
+    if (c[0] < 0x20 || c[0] == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0))
+        return 0;
+    size_t n = 1;
+    while (n < 4 && s[n])
+        n++;
+    return trp_utf8_length(s, n);
+}
+
+/* Puts `instead` in the place of each byte that is of no printable character. */
+static inline void trp_utf8_plain(char *text, char instead)
+{
+    for (size_t n; *text; text += n ? n : 1) {
+        n = trp_utf8_printable(text);
+        if (!n)
+            *text = instead;
+    }
+}
+
 /* Whether a byte continues the character before it. */
 static inline bool trp_utf8_goes_on(char c)
 {
