@@ -10,6 +10,9 @@
  * every task runs at home; with 100 most tasks never can, and the engine has to find
  * out at no cost.
  *
+ * Executors may be had elsewhere, and a second stage waits for the last task: as in a
+ * run, the engine looks ahead, and judges whether requests that wait are worth a job.
+ *
  * Attempts end in the order of their launch, each 100 ms (pretended) after it. One
  * queue of them is all that the cluster costs; it stands outside of what is measured:
  * bench/run counts the instructions under engine_step and engine_next only (valgrind
@@ -54,6 +57,7 @@ struct cluster {
     uint32_t ntasks, done; /* of all jobs */
     uint32_t njobs, over;
     bool prefers;
+    trp_profile_id last; /* of the stages that wait */
     size_t bytes_per_task;
 };
 
@@ -99,16 +103,27 @@ static void launched(struct cluster *c, trp_attempt_id id)
         (struct running){.id = id, .ends_ns = c->now + DURATION_NS};
 }
 
+/* Of a job the first stage has the tasks, and the second one has one. */
 static void give_tasks(struct cluster *c, trp_stage_id stage)
 {
+    bool waits = stage.n % 2;
     struct trp_event ev = {
         .kind = TRP_EVENT_STAGE_TASKS,
-        .tasks = {.stage = stage, .ntasks = c->ntasks / c->njobs}
+        .tasks = {.stage = stage, .ntasks = waits ? 1 : c->ntasks / c->njobs}
     };
-    if (c->prefers) {
-        ev.tasks.prefer.first = c->first + stage.n * ev.tasks.ntasks;
+    if (c->prefers && !waits) {
+        ev.tasks.prefer.first = c->first + stage.n / 2 * ev.tasks.ntasks;
         ev.tasks.prefer.places = c->places;
     }
+    step(c, &ev);
+}
+
+static void come(struct cluster *c, trp_executor_id executor)
+{
+    struct trp_event ev = {
+        .kind = TRP_EVENT_EXECUTOR_ADDED,
+        .added = {.executor = executor, .host = c->host_names[0]}
+    };
     step(c, &ev);
 }
 
@@ -125,6 +140,10 @@ static void perform(struct cluster *c)
             break;
         case TRP_ACTION_STAGE_READY:
             give_tasks(c, a->stage);
+            break;
+        case TRP_ACTION_START_EXECUTOR: /* another of the first profile never comes */
+            if (a->executor.profile.n == c->last.n)
+                come(c, a->executor.executor);
             break;
         case TRP_ACTION_JOB_ENDED:
             c->over++;
@@ -232,14 +251,40 @@ static void add_executors(struct cluster *c, trp_profile_id profile, uint32_t n)
 static void submit(struct cluster *c, trp_profile_id profile,
                    const struct trp_pool_spec *pools)
 {
-    struct trp_stage_spec stage = {.name = "stage", .profile = profile};
+    struct trp_parent_spec after = {.stage = 0};
+    struct trp_stage_spec stages[] = {
+        {.name = "stage",    .profile = profile},
+        { .name = "last", .profile = c->last,      .parents = &after, .nparents = 1},
+    };
     for (uint32_t i = 0; i < c->njobs; i++) {
         struct trp_job_spec job = {
-            .stages = &stage, .nstages = 1, .pool = pools ? pools[i].name : NULL};
+            .stages = stages, .nstages = 2, .pool = pools ? pools[i].name : NULL};
         struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = &job}};
         step(c, &ev);
         perform(c);
     }
+}
+
+/* There is room for one executor more of each profile, elsewhere. */
+static void tell_fit(struct cluster *c, trp_profile_id profile, uint32_t executors)
+{
+    struct trp_event ev = {.kind = TRP_EVENT_PROFILE_FIT};
+    ev.fit.profile = profile;
+    ev.fit.executors = executors + 1;
+    ev.fit.additional = 1;
+    ev.fit.more = true;
+    step(c, &ev);
+    perform(c);
+}
+
+static void make_last_profile(struct cluster *c, trp_profiles *profiles)
+{
+    struct trp_profile_builder b;
+    trp_error err;
+    trp_profile_builder_init(&b, "last");
+    if (trp_profile_builder_executor(&b, "cores", 1, &err) < 0 ||
+        trp_profiles_add(profiles, &b, &c->last, &err) < 0)
+        fail("profile", &err);
 }
 
 static void make_pools(struct trp_pool_spec *pools, char (*names)[16])
@@ -268,7 +313,7 @@ int main(int argc, char **argv)
     c.prefers = strcmp(argv[3], "none") != 0;
     c.njobs = fair ? POOLS : 1;
     c.ntasks -= c.ntasks % c.njobs;
-    c.size = executors * CORES;
+    c.size = executors * CORES + c.njobs;
     c.queue = trp_bench_alloc(c.size, sizeof *c.queue);
     make_preferences(&c);
 
@@ -278,7 +323,6 @@ int main(int argc, char **argv)
     trp_options_profile_defaults(NULL, &defaults);
     defaults.executor_cores = CORES;
     trp_options_engine_config(NULL, &config);
-    config.fixed = true;
     if (fair) {
         make_pools(pools, names);
         config.fair = config.exclusion.enabled = true;
@@ -288,13 +332,16 @@ int main(int argc, char **argv)
     if (trp_profiles_new(&defaults, NULL, &profiles, &err) < 0 ||
         trp_engine_new(&config, profiles, &c.engine, &err) < 0)
         fail("start", &err);
+    make_last_profile(&c, profiles);
     uint64_t before_kib = trp_bench_peak_kib();
+    tell_fit(&c, (trp_profile_id){0}, executors);
+    tell_fit(&c, c.last, 0);
     add_executors(&c, (trp_profile_id){0}, executors);
     submit(&c, (trp_profile_id){0}, fair ? pools : NULL);
     run_out(&c);
-    if (c.done != c.ntasks) {
+    if (c.done != c.ntasks + c.njobs) {
         fprintf(stderr, "engine: %" PRIu32 " of %" PRIu32 " tasks ended\n", c.done,
-                c.ntasks);
+                c.ntasks + c.njobs);
         return 1;
     }
     trp_bench_print("bytes_per_task", (double)c.bytes_per_task);

@@ -46,6 +46,7 @@ int trp_engine_new(const struct trp_engine_config *config, trp_profiles *profile
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the engine");
     }
     e->config = *config;
+    e->visited = &e->visits;
     e->profiles = profiles;
     e->attempts.free = TRP_NONE;
     e->locality_due = e->retry_due = e->slow_due = e->gate_due = e->ends_ns = INT64_MAX;
@@ -96,6 +97,9 @@ void trp_engine_free(trp_engine *e)
         free(e->classes[i]->never);
         trp_starts_free(e->classes[i]);
         free(e->classes[i]->on_host);
+        trp_bits_free(&e->classes[i]->requested);
+        trp_bits_free(&e->classes[i]->idle);
+        trp_bits_free(&e->classes[i]->inside);
         free(e->classes[i]);
     }
     free(e->classes);

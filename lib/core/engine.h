@@ -654,6 +654,8 @@ uint32_t trp_engine_stages(const trp_engine *e); /* ids run from 0 to this, excl
 struct trp_engine_counts {
     uint64_t launches, ends, ignored_events;
     uint32_t executors_live, executors_requested;
+    uint64_t visits; /* how often walks over many looked at an executor, a task set or a
+                      * stage: what a step costs beyond its own event */
     size_t bytes_per_task; /* memory of all live task sets / their tasks */
 };
 void trp_engine_counts(const trp_engine *e, struct trp_engine_counts *ret);

@@ -28,6 +28,7 @@
  *     alloc/ahead.c        executors of stages that are not ready yet
  *     alloc/patience.c     which requests may come from additional jobs
  *     alloc/left.c         how much longer tasks take
+ *     alloc/start_times.c  when those that run began
  *     alloc/yield.c        limits over all profiles that are short
  *     alloc/give_way.c     idle executors that others wait for the room of
  *     alloc/supply.c       what executors there are, for the limits and timeouts
@@ -65,6 +66,7 @@ struct trp_engine {
     uint32_t nexecutors, executors_cap;
     uint32_t live,
         requested;      /* executors that came and are not gone; that are requested */
+    uint32_t leaving;   /* that came, and are being released */
     uint32_t nyielding; /* in all classes */
     struct trp_class **classes; /* by profile id; made when first needed */
     uint32_t nclasses, classes_cap;
@@ -118,6 +120,8 @@ struct trp_engine {
     int64_t loss_ns; /* … and when the last one began */
     struct trp_action_queue actions;
     uint64_t launches, ends, ignored;
+    uint64_t visits; /* of executors, sets and stages by walks (trp_engine_counts) … */
+    uint64_t *visited; /* … which also those count that change nothing */
 };
 
 /* engine.c: the closing work of every step. */

@@ -172,36 +172,44 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
                        trp_error *err)
 {
     uint32_t live = 0, requested = 0, idle = 0, free = 0, queued = 0, yielding = 0,
-             ahead = 0, may = 0, granted = 0, recalls = 0;
+             ahead = 0, inside = 0, granted = 0, recalls = 0;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
         const struct trp_executor *x = e->executors[i];
         if (!x || x->class != c->profile.n)
             continue;
         live += x->state == TRP_EXECUTOR_LIVE;
-        requested += x->state == TRP_EXECUTOR_REQUESTED;
-        idle += x->state == TRP_EXECUTOR_LIVE && !x->nrunning;
+        bool is_requested = x->state == TRP_EXECUTOR_REQUESTED,
+             is_idle = x->state == TRP_EXECUTOR_LIVE && !x->nrunning;
+        CHECK(is_requested == trp_bits_has(&c->requested, x->id.n) &&
+                  is_idle == trp_bits_has(&c->idle, x->id.n),
+              "executor %u: wrongly in or out of the requested or the idle ones",
+              x->id.n);
+        requested += is_requested;
+        idle += is_idle;
         free += x->free_next != NULL;
         queued += x->nqueued;
         for (uint32_t s = x->queue_first; s != TRP_NONE; s = e->attempts.v[s].next)
             recalls += e->attempts.v[s].recall_sent;
         yielding += x->yields;
         ahead += x->ahead;
-        may += x->may_add && x->state == TRP_EXECUTOR_REQUESTED;
+        inside += trp_bits_has(&c->inside, x->id.n);
+        CHECK(is_requested || !trp_bits_has(&c->inside, x->id.n),
+              "executor %u is not requested, and waits", x->id.n);
         granted += x->granted;
     }
-    CHECK(live == c->live && requested == c->requested && idle == c->idle &&
+    CHECK(live == c->live && requested == c->requested.n && idle == c->idle.n &&
               free == c->nfree && queued == c->nqueued,
           "profile %u: live %u (counted %u), requested %u (%u), idle %u (%u), free %u "
           "(%u), "
           "queued %u (%u)",
-          c->profile.n, c->live, live, c->requested, requested, c->idle, idle, c->nfree,
-          free, c->nqueued, queued);
+          c->profile.n, c->live, live, c->requested.n, requested, c->idle.n, idle,
+          c->nfree, free, c->nqueued, queued);
     CHECK(recalls == c->recalls, "profile %u: %u recalls under way (counted %u)",
           c->profile.n, c->recalls, recalls);
     CHECK(granted == c->granted, "profile %u: %u requests have room (counted %u)",
           c->profile.n, granted, c->granted);
-    CHECK(may == c->nmay, "profile %u: %u requests may be had elsewhere (counted %u)",
-          c->profile.n, may, c->nmay);
+    CHECK(inside == c->inside.n, "profile %u: %u requests stay inside (counted %u)",
+          c->profile.n, c->inside.n, inside);
     CHECK(ahead == c->nahead, "profile %u: %u stand apart (counted %u)", c->profile.n,
           c->nahead, ahead);
     uint64_t wanted = 0;
@@ -259,17 +267,46 @@ static int check_forced(const struct trp_engine *e, trp_error *err)
     return 0;
 }
 
+/* What is counted of when the tasks of a set began is of those that run. */
+static int check_began(const struct trp_task_set *s, trp_error *err)
+{
+    for (; s; s = s->overflow) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i <= TRP_START_COLUMNS; i++)
+            n += s->began.columns[i].n;
+        CHECK(!s->class || n == s->running, "stage %s: %u tasks run, and %u began",
+              s->stage->name, s->running, n);
+    }
+    return 0;
+}
+
+static int check_leaving(const struct trp_engine *e, trp_error *err)
+{
+    uint32_t leaving = 0;
+    for (uint32_t i = 0; i < e->nexecutors; i++)
+        leaving += e->executors[i] && e->executors[i]->came &&
+                   e->executors[i]->state == TRP_EXECUTOR_RELEASING;
+    CHECK(leaving == e->leaving, "%u executors leave (counted %u)", e->leaving,
+          leaving);
+    return 0;
+}
+
 int trp_engine_sanity_check(const trp_engine *e, trp_error *err)
 {
     int rc = check_forced(e, err);
+    if (rc == 0)
+        rc = check_leaving(e, err);
     for (uint32_t i = 0; i < e->nexecutors && rc == 0; i++)
         if (e->executors[i]) {
             rc = check_executor(e, e->executors[i], err);
             if (rc == 0)
                 rc = check_ledger(e, e->executors[i], err);
         }
-    for (const struct trp_task_set *s = e->sets; s && rc == 0; s = s->all_next)
+    for (const struct trp_task_set *s = e->sets; s && rc == 0; s = s->all_next) {
         rc = check_set(e, s, err);
+        if (rc == 0)
+            rc = check_began(s, err);
+    }
     for (uint32_t i = 0; i < e->nstages && rc == 0; i++)
         if (e->stages[i])
             rc = check_stage(e->stages[i], err);

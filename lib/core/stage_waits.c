@@ -121,7 +121,7 @@ static void explain_requested(struct question *q, const struct trp_class *c)
     char needs[256];
     int64_t since = q->now;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = e->executors[i];
+        const struct trp_executor *x = trp_executor_at(e, i);
         if (x && x->state == TRP_EXECUTOR_REQUESTED && e->classes[x->class] == c &&
             x->asked_ns < since)
             since = x->asked_ns;
@@ -129,7 +129,7 @@ static void explain_requested(struct question *q, const struct trp_class *c)
     because(q, TRP_WAIT_EXECUTOR,
             "waiting for an executor of profile %s (%s): %u asked for, the first "
             "%.0f s ago",
-            p->name, trp_profile_text(p, 0, needs, sizeof(needs)), c->requested,
+            p->name, trp_profile_text(p, 0, needs, sizeof(needs)), c->requested.n,
             (double)(q->now - since) / 1e9);
     if (c->starts.failures)
         append_reason(q, "; the last start failed: %s",
@@ -144,7 +144,7 @@ static bool explain_executors(struct question *q, const struct trp_class *c)
                 profile, c->never);
     else if (c->live)
         return false;
-    else if (c->requested)
+    else if (c->requested.n)
         explain_requested(q, c);
     else if (q->e->config.fixed)
         because(q, TRP_WAIT_EXECUTOR,
@@ -196,7 +196,7 @@ static void look_around(const struct trp_engine *e, const struct trp_task_set *s
 {
     *ret = (struct look){0};
     for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = e->executors[i];
+        const struct trp_executor *x = trp_executor_at(e, i);
         if (!x || x->state != TRP_EXECUTOR_LIVE || e->classes[x->class] != s->class)
             continue;
         ret->live++;
@@ -226,7 +226,7 @@ static void explain_excluded(struct question *q, const struct trp_task_set *s,
         append_reason(q, ", and so is the other");
     else if (l->out > 2)
         append_reason(q, ", and so are the %u others", l->out - 1);
-    if (s->class->requested)
+    if (s->class->requested.n)
         append_reason(q, "; another executor is asked for");
     if (s->abort_at != INT64_MAX && !trp_exclusion_awaits(q->e, s))
         append_reason(q, "; given up in %.0f s", seconds_until(q, s->abort_at));
@@ -312,7 +312,7 @@ static bool limited(const struct trp_engine *e, const struct trp_task_set *s)
 {
     const struct trp_class *c = s->class;
     uint32_t most = s->stage->max_executors;
-    return !c->requested &&
+    return !c->requested.n &&
            (c->live >= e->config.max_executors || (most && c->live >= most) ||
             trp_caps_left(&e->caps, e->caps_used, c->cost, NULL) == 0);
 }
@@ -332,8 +332,8 @@ static void explain_short(struct question *q, const struct trp_task_set *s,
         l->lacks, amount, s->profile->name, l->live);
     if (l->out)
         append_reason(q, ", %u of them excluded after failures", l->out);
-    if (s->class->requested)
-        append_reason(q, ", %u asked for", s->class->requested);
+    if (s->class->requested.n)
+        append_reason(q, ", %u asked for", s->class->requested.n);
     append_reason(q, ")");
 }
 

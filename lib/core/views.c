@@ -200,6 +200,7 @@ void trp_engine_counts(const trp_engine *e, struct trp_engine_counts *ret)
         .ignored_events = e->ignored,
         .executors_live = e->live,
         .executors_requested = e->requested,
+        .visits = e->visits,
         .bytes_per_task = tasks ? bytes / tasks : 0,
     };
 }

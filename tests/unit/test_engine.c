@@ -937,3 +937,84 @@ TEST("a task costs at most 128 bytes")
     g_assert_cmpuint(counts.bytes_per_task, <=, 128);
     g_free(places);
 }
+
+/* ---- what a step costs ---- */
+
+static struct {
+    uint64_t visits, actions, most;
+} step_costs;
+
+/* Beyond a few, a step visits what it does something about. */
+static void note_cost(struct world *w)
+{
+    struct trp_engine_counts n;
+    trp_engine_counts(w->engine, &n);
+    uint64_t visits = n.visits - step_costs.visits,
+             actions = w->actions - step_costs.actions;
+    visits = visits > 4 * actions ? visits - 4 * actions : 0;
+    step_costs.most = visits > step_costs.most ? visits : step_costs.most;
+    step_costs.visits = n.visits;
+    step_costs.actions = w->actions;
+}
+
+static void serve_one(struct world *w)
+{
+    uint32_t n = w->asked[0];
+    world_unask(w, 0);
+    if (n & WORLD_GOES)
+        world_lose(w, n & ~WORLD_GOES, TRP_LOSS_RELEASED);
+    else
+        world_come(w, n);
+}
+
+/* Executors come and go one by one, so that some are idle while others of their profile
+ * work, and requests wait: half of them for a room that is elsewhere. */
+TEST("a step visits few of many executors, sets and stages")
+{
+    enum { TASKS = 1200, EXECUTORS = 400, SINGLE = 600, STAGES = SINGLE + 3 };
+    static const struct world_hooks hooks = {.stepped = note_cost};
+    struct trp_engine_config c = world_config(EXECUTORS);
+    struct trp_parent_spec each = {.stage = 0, .each = true}, after = {.stage = 1};
+    struct trp_stage_spec *v = g_new0(struct trp_stage_spec, STAGES);
+    WORLD w;
+    world_init(&w, NULL);
+    trp_profile_id wide = world_profile(&w, "wide", 2, NULL, 0, 0),
+                   wider = world_profile(&w, "wider", 3, NULL, 0, 0);
+    world_start(&w, &c);
+    for (uint32_t i = 0; i < 3; i++)
+        world_tell(&w, TRP_EVENT_PROFILE_FIT,
+                   .fit = {.profile = {i == 0   ? 0
+                                       : i == 1 ? wide.n
+                                                : wider.n},
+                           .executors = EXECUTORS,
+                           .additional = EXECUTORS / 2,
+                           .more = true});
+    v[0] = world_stage("a", TASKS);
+    v[1] = world_stage("b", TASKS);
+    v[2] = world_stage("c", EXECUTORS);
+    v[1].profile = wide;
+    v[1].parents = &each;
+    v[1].nparents = 1;
+    v[2].profile = wider;
+    v[2].parents = &after;
+    v[2].nparents = 1;
+    for (uint32_t i = 3; i < STAGES; i++)
+        v[i] = world_stage("s", 1);
+    w.unchecked = true;
+    w.manual = true;
+    world_submit(&w, v, STAGES);
+    note_cost(&w);
+    step_costs.most = 0;
+    w.hooks = &hooks;
+    for (uint32_t n = 0; !w.job_ends; n++) {
+        world_time(&w, w.now + 5 * MS);
+        if (w.nasked && (n % 4 == 0 || !w.nattempts))
+            serve_one(&w);
+        if (w.nattempts > EXECUTORS / 4 || !w.nasked)
+            world_end(&w, w.attempts[n % 7 % w.nattempts].id, TRP_END_SUCCESS, 0,
+                      2 * SECOND);
+    }
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_assert_cmpuint(step_costs.most, <=, 64);
+    g_free(v);
+}

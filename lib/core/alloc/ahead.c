@@ -15,7 +15,7 @@
  *
  * The time that is left (left.c) is estimated when 1, 2, 4, … tasks have ended, and by
  * timer at half of the time in between (or, if nothing is known, after a quarter of the
- * time so far). So a stage costs a few estimates of O(slots), however many tasks it
+ * time so far). So a stage costs a few estimates of O(1), however many tasks it
  * has, and a launch costs nothing.
  *
  * For how long. Executors requested ahead count for themselves (`ahead`) until the
@@ -116,7 +116,7 @@ static uint32_t missing(const struct trp_engine *e, const struct trp_stage *s,
 static bool any_came(const struct trp_engine *e, const struct trp_class *c)
 {
     for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = e->executors[i];
+        const struct trp_executor *x = trp_executor_at(e, i);
         if (x && x->ahead && x->class == c->profile.n && x->state == TRP_EXECUTOR_LIVE)
             return true;
     }
@@ -128,7 +128,7 @@ static bool any_came(const struct trp_engine *e, const struct trp_class *c)
 static void lift(struct trp_engine *e, struct trp_class *c, bool needed)
 {
     for (uint32_t i = 0; i < e->nexecutors && c->nahead > c->ahead; i++) {
-        struct trp_executor *x = e->executors[needed ? i : e->nexecutors - 1 - i];
+        struct trp_executor *x = trp_executor_at(e, needed ? i : e->nexecutors - 1 - i);
         if (!x || !x->ahead || x->class != c->profile.n)
             continue;
         trp_ahead_no_more(e, x);

@@ -142,7 +142,7 @@ static uint64_t of_use(const struct trp_class *c, uint64_t want, uint64_t withou
         return without;
     if (!c->copying.idle)
         return want;
-    uint64_t some = (uint64_t)c->live + c->requested - c->copying.idle;
+    uint64_t some = (uint64_t)c->live + c->requested.n - c->copying.idle;
     return want <= some ? want : larger(without, some);
 }
 
@@ -156,11 +156,9 @@ static uint32_t idle_on(const struct trp_engine *e, const struct trp_class *c,
                         uint32_t host)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = e->executors[i];
-        n += x && x->class == c->profile.n && x->host == host && x->came &&
-             trp_executor_is_idle(x);
-    }
+    const struct trp_executor *x;
+    for (uint32_t i = 0; (x = trp_executor_next(e, &c->idle, &i));)
+        n += x->host == host;
     return n;
 }
 
@@ -177,7 +175,7 @@ void trp_demand_copies(const struct trp_engine *e, struct trp_class *c)
     n = trp_copies_useless_hosts(e, c, hosts);
     for (uint32_t i = 0; i < n; i++) {
         useless += hosts[i] < c->on_host_cap ? c->on_host[hosts[i]] : 0;
-        idle += c->idle ? idle_on(e, c, hosts[i]) : 0;
+        idle += c->idle.n ? idle_on(e, c, hosts[i]) : 0;
         if (apart && apart->came && apart->host == hosts[i])
             apart = NULL; /* it came to where the task is */
     }
@@ -258,7 +256,7 @@ static uint32_t kept(const struct trp_engine *e, const struct trp_class *c,
     all = smaller(all + ahead, larger(all, e->config.max_executors));
     /* While others lack what they work with, nothing is requested without work. */
     if (trp_demand_others_short(e, c))
-        all = larger(work, smaller(all, (uint64_t)c->live + c->requested));
+        all = larger(work, smaller(all, (uint64_t)c->live + c->requested.n));
     return (uint32_t)smaller(all, c->fit);
 }
 

@@ -23,7 +23,7 @@
 
 static bool holds_in_vain(const struct trp_engine *e, const struct trp_class *c)
 {
-    return c->idle && c->first && !c->never && c->granted < c->requested &&
+    return c->idle.n && c->first && !c->never && c->granted < c->requested.n &&
            (c->live < trp_demand_least(e, c) || trp_exclusion_any_stuck(e, c));
 }
 
@@ -34,22 +34,28 @@ struct queue {
     uint32_t last; /* who has a lower number was requested before one of them */
 };
 
+static const struct trp_executor *
+last_waiting(const struct trp_engine *e, const struct trp_class *c, uint32_t below)
+{
+    const struct trp_executor *x;
+    while ((x = trp_executor_last(e, &c->requested, &below)) && !trp_executor_waits(x))
+        ;
+    return x;
+}
+
 static struct queue look_at_queue(const struct trp_engine *e, const struct trp_class *c)
 {
-    struct queue q = {0};
-    for (uint32_t i = 0; i < e->nexecutors && !q.own; i++) {
-        const struct trp_executor *x = e->executors[i];
-        if (!x || !trp_executor_waits(x))
-            continue;
-        if (x->class == c->profile.n) {
-            q.own = x;
-        } else {
-            q.others = true;
-            q.last = i;
-        }
+    struct queue q = {.own = trp_executor_first_waiting(e, c)};
+    for (uint32_t i = 0; q.own && i < e->nclasses; i++) {
+        const struct trp_executor *x = e->classes[i] && e->classes[i] != c
+                                           ? last_waiting(e, e->classes[i], q.own->id.n)
+                                           : NULL;
+        q.others |= x != NULL;
+        if (x && x->id.n > q.last)
+            q.last = x->id.n;
     }
     for (const struct trp_task_set *s = e->gangs && q.own ? e->sets : NULL; s;
-         s = s->all_next) {
+         s = trp_set_after(e, s)) {
         if (s->class || !s->running || s->requested_before > q.own->id.n)
             continue;
         q.others = true;
@@ -75,11 +81,9 @@ static bool is_any_due(struct trp_engine *e, const struct trp_class *c,
                        const struct trp_executor *request, int64_t so_long)
 {
     bool any = false;
-    for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = e->executors[i];
-        any |= x && x->class == c->profile.n && trp_executor_is_idle(x) &&
-               is_due(e, x, request, so_long);
-    }
+    const struct trp_executor *x;
+    for (uint32_t i = 0; (x = trp_executor_next(e, &c->idle, &i));)
+        any |= is_due(e, x, request, so_long);
     return any;
 }
 
@@ -87,10 +91,9 @@ static bool is_any_due(struct trp_engine *e, const struct trp_class *c,
 static void let_go(struct trp_engine *e, const struct trp_class *c, uint32_t below,
                    const struct trp_executor *request, int64_t so_long)
 {
-    for (uint32_t i = 0; i < e->nexecutors && i < below; i++) {
-        struct trp_executor *x = e->executors[i];
-        if (!x || x->class != c->profile.n || !trp_executor_is_idle(x) ||
-            !is_due(e, x, request, so_long))
+    struct trp_executor *x;
+    for (uint32_t i = 0; (x = trp_executor_next(e, &c->idle, &i)) && x->id.n < below;) {
+        if (!is_due(e, x, request, so_long))
             continue;
         trp_wanted_release(e, x);
         e->any_dirty = true;

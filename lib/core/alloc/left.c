@@ -2,11 +2,10 @@
  * How much longer a task set will take: each pending task is estimated to take the
  * median of the tasks that ended last, on the slot that is free first. There is no
  * estimate until as many tasks have ended as run, since the first to end are the short
- * ones. O(executors), and O(slots) of the set's class.
+ * ones. When the tasks that run began is kept as they begin and end (start_times.h), so
+ * that an estimate costs the same for any number of them.
  */
 #include "core/engine_state.h"
-
-enum { COLUMNS = 64 };
 
 static int64_t median(const struct trp_task_set *s)
 {
@@ -21,42 +20,34 @@ static int64_t median(const struct trp_task_set *s)
     return v[n / 2];
 }
 
-/* How much longer the running attempts of a set need, as a histogram. */
-struct running {
-    int64_t step; /* of a column */
-    uint32_t n, columns[COLUMNS];
-};
-
-static struct running find_running(const struct trp_engine *e,
-                                   const struct trp_task_set *s, struct trp_left *left)
+/* The tasks that run, from the one that began first: how much longer each column of
+ * them needs. */
+static int64_t more_of(const struct trp_engine *e, const struct trp_task_set *s,
+                       uint32_t column, int64_t took_ns)
 {
-    struct running r = {.step = left->took_ns / COLUMNS + 1};
-    for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = e->executors[i];
-        if (!x || x->class != s->class->profile.n)
-            continue;
-        for (uint32_t k = x->running; k != TRP_NONE; k = e->attempts.v[k].next) {
-            const struct trp_attempt *a = &e->attempts.v[k];
-            int64_t ran = e->now - a->launched_ns, more = left->took_ns - ran;
-            if (a->set != s)
-                continue;
-            more = more > 0 ? more : 0;
-            left->oldest_ns = ran > left->oldest_ns ? ran : left->oldest_ns;
-            left->running_ns += (double)more;
-            r.n++;
-            r.columns[more / r.step]++;
-        }
-    }
-    return r;
+    int64_t more = took_ns - (e->now - s->began.columns[column].first_ns);
+    return more > 0 ? more : 0;
 }
 
-/* The longest that the `n` shortest of them need: the end of their last column. */
-static int64_t shortest(const struct running *r, uint32_t n)
+static void look_at_running(const struct trp_engine *e, const struct trp_task_set *s,
+                            struct trp_left *left)
 {
-    uint32_t i = 0, seen = r->columns[0];
+    for (uint32_t i = 0; i <= TRP_START_COLUMNS; i++) {
+        const uint32_t n = s->began.columns[i].n;
+        if (n && left->oldest_ns < 0)
+            left->oldest_ns = e->now - s->began.columns[i].first_ns;
+        left->running_ns += (double)n * (double)more_of(e, s, i, left->took_ns);
+    }
+}
+
+/* The longest that the `n` shortest of them need. */
+static int64_t shortest(const struct trp_engine *e, const struct trp_task_set *s,
+                        uint32_t n, int64_t took_ns)
+{
+    uint32_t i = 0, seen = s->began.columns[0].n;
     while (seen < n)
-        seen += r->columns[++i];
-    return i ? (i + 1) * r->step : 0;
+        seen += s->began.columns[++i].n;
+    return more_of(e, s, i, took_ns);
 }
 
 struct trp_left trp_left_of(const struct trp_engine *e, const struct trp_task_set *s)
@@ -70,18 +61,18 @@ struct trp_left trp_left_of(const struct trp_engine *e, const struct trp_task_se
     if (!s->class)
         return left;
     left.took_ns = s->timed ? median(s) : 0;
-    const struct running r = find_running(e, s, &left);
-    if (!s->timed || s->timed < s->running || !r.n)
+    look_at_running(e, s, &left);
+    if (!s->timed || s->timed < s->running || !s->running)
         return left;
-    uint64_t waves = pending / r.n;
-    uint32_t more = (uint32_t)(pending % r.n);
-    int64_t took = left.took_ns, last = shortest(&r, r.n);
+    uint64_t waves = pending / s->running;
+    uint32_t more = (uint32_t)(pending % s->running);
+    int64_t took = left.took_ns, last = shortest(e, s, s->running, took);
     if (took > 0 && waves > (uint64_t)(INT64_MAX / 4 / took)) {
         left.all_ns = INT64_MAX / 2;
         return left;
     }
-    if (more && shortest(&r, more) + took > last)
-        last = shortest(&r, more) + took;
+    if (more && shortest(e, s, more, took) + took > last)
+        last = shortest(e, s, more, took) + took;
     left.all_ns = (int64_t)waves * took + last;
     return left;
 }

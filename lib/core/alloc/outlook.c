@@ -222,7 +222,7 @@ int trp_engine_outlook(const trp_engine *e, struct trp_outlook *ret)
     uint32_t n = 0, nparents = 0;
     *ret = (struct trp_outlook){0};
     for (uint32_t i = 0; i < e->nstages; i++) {
-        const struct trp_stage *s = e->stages[i];
+        const struct trp_stage *s = trp_stage_at(e, i);
         bool may_run = s && s->state != TRP_STAGE_ENDED;
         n += may_run;
         nparents += may_run ? s->nparents : 0;
@@ -235,7 +235,7 @@ int trp_engine_outlook(const trp_engine *e, struct trp_outlook *ret)
     int code = v && parents && place ? 0 : TRP_ENOMEM;
     n = nparents = 0;
     for (uint32_t i = 0; code == 0 && i < e->nstages; i++) {
-        const struct trp_stage *s = e->stages[i];
+        const struct trp_stage *s = trp_stage_at(e, i);
         place[i] = TRP_NONE;
         if (!s || s->state == TRP_STAGE_ENDED)
             continue;

@@ -30,7 +30,11 @@
 #define USE_LEAST_NS INT64_C(800000000)
 #define ALL UINT32_MAX
 
-enum { STARTS = 2, FIRST_START = 9 };
+enum {
+    STARTS = 2,
+    FIRST_START = 9,
+    LOOK = 64, /* so many sets of a class are judged, the first ones */
+};
 
 static int64_t longer(int64_t a, int64_t b)
 {
@@ -40,15 +44,19 @@ static int64_t longer(int64_t a, int64_t b)
 void trp_patience_over(struct trp_engine *e, struct trp_executor *x)
 {
     struct trp_class *c = e->classes[x->class];
-    if (!c->more || x->may_add || x->state != TRP_EXECUTOR_REQUESTED)
+    if (!c->more || !trp_bits_remove(&c->inside, x->id.n))
         return;
-    x->may_add = true;
-    c->nmay++;
     struct trp_action *act = trp_action_add(e, TRP_ACTION_MAY_ADD);
     act->executor.executor = x->id;
     act->executor.profile = c->profile;
     act->executor.ahead = false; /* members of actions begin with any value */
     act->executor.not_on = "";
+}
+
+/* Requests that may come from one. */
+static uint32_t may_add(const struct trp_class *c)
+{
+    return c->requested.n - c->inside.n;
 }
 
 /* ---- at once ---- */
@@ -68,7 +76,7 @@ static uint32_t at_once(const struct trp_engine *e, const struct trp_class *c)
     uint32_t inside = c->fit - c->additional, least = trp_demand_least(e, c);
     if (e->targets || !inside || inside < least)
         return ALL;
-    uint32_t have = c->live + c->nmay, n = least_of(e, c);
+    uint32_t have = c->live + may_add(c), n = least_of(e, c);
     n = n > have ? n - have : 0;
     return n > c->lost ? n : c->lost;
 }
@@ -89,9 +97,11 @@ static struct prospect look_forward(const struct trp_engine *e,
                                     int64_t use)
 {
     struct prospect p = {.known = true, .oldest_ns = -1};
-    for (const struct trp_task_set *s = e->sets; s; s = s->all_next) {
-        uint64_t pending = s->zombie ? 0 : (uint64_t)s->pending + s->queued;
-        if (s->class != c || (!pending && !s->running))
+    uint32_t seen = 0;
+    for (const struct trp_task_set *s = c->all; s && seen < LOOK; s = s->class_next) {
+        uint64_t pending = (uint64_t)s->pending + s->queued;
+        seen++;
+        if (!pending && !s->running)
             continue;
         const struct trp_left left = trp_left_of(e, s);
         p.oldest_ns = longer(p.oldest_ns, left.oldest_ns);
@@ -107,6 +117,8 @@ static struct prospect look_forward(const struct trp_engine *e,
         p.work_ns += (double)pending * (double)left.took_ns;
         p.pays |= left.all_ns - left.took_ns - use > lead;
     }
+    *e->visited += seen;
+    p.work_ns *= seen ? (double)c->sets / seen : 1; /* the others are like these */
     return p;
 }
 
@@ -142,7 +154,7 @@ static uint32_t worth(struct trp_engine *e, struct trp_class *c)
             longer(until < soon ? until : soon, trp_time_after(e->now, LOOK_LEAST_NS));
         return e->now >= until ? ALL : 0;
     }
-    uint32_t need = trp_demand_work(e, c), have = c->live + c->nmay;
+    uint32_t need = trp_demand_work(e, c), have = c->live + may_add(c);
     if (!p.pays || need <= have)
         return 0;
     /* What those that are there, and may come, leave of it until then. */
@@ -157,11 +169,9 @@ static uint32_t worth(struct trp_engine *e, struct trp_class *c)
 /* The first so many of those that wait. */
 static void allow(struct trp_engine *e, const struct trp_class *c, uint32_t n)
 {
-    for (uint32_t i = 0; i < e->nexecutors && n && c->nmay < c->requested; i++) {
-        struct trp_executor *x = e->executors[i];
-        if (!x || x->class != c->profile.n || x->state != TRP_EXECUTOR_REQUESTED ||
-            x->may_add)
-            continue;
+    struct trp_executor *x;
+    for (uint32_t i = 0;
+         n && c->inside.n && (x = trp_executor_next(e, &c->inside, &i));) {
         trp_patience_over(e, x);
         n--;
     }
@@ -169,8 +179,8 @@ static void allow(struct trp_engine *e, const struct trp_class *c, uint32_t n)
 
 static void check_class(struct trp_engine *e, struct trp_class *c)
 {
-    if (c->nmay == c->requested) {
-        if (!c->requested)
+    if (!c->inside.n) {
+        if (!c->requested.n)
             c->waits_since = INT64_MAX;
         return;
     }
@@ -180,9 +190,9 @@ static void check_class(struct trp_engine *e, struct trp_class *c)
     }
     allow(e, c, at_once(e, c));
     c->lost = 0;
-    if (c->nmay < c->requested && e->now >= c->patience_due)
+    if (c->inside.n && e->now >= c->patience_due)
         allow(e, c, worth(e, c));
-    if (c->nmay < c->requested && c->patience_due < e->patience_due)
+    if (c->inside.n && c->patience_due < e->patience_due)
         e->patience_due = c->patience_due;
 }
 
@@ -196,7 +206,7 @@ void trp_patience_look(struct trp_engine *e)
 
 void trp_patience_news(struct trp_engine *e, struct trp_class *c)
 {
-    if (c->nmay == c->requested || c->waits_since == INT64_MAX ||
+    if (!c->inside.n || c->waits_since == INT64_MAX ||
         e->now - c->waits_since < e->config.backlog_timeout_ns)
         return;
     c->patience_due = e->patience_due = e->now;

@@ -17,7 +17,7 @@ int trp_ramp_check(const struct trp_engine *e, const struct trp_class *c,
     uint64_t n = 0;
     if (!e->targets)
         return 0;
-    for (const struct trp_task_set *main = e->sets; main; main = main->all_next)
+    for (const struct trp_task_set *main = e->sets; main; main = trp_set_after(e, main))
         for (const struct trp_task_set *s = main; s; s = s->overflow) {
             if (s->class != c || s->ramp == TRP_NONE)
                 continue;

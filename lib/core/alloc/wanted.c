@@ -94,8 +94,17 @@ bool trp_wanted_may_serve(const struct trp_engine *e, trp_profile_id shape,
 
 uint32_t trp_wanted_surplus(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint32_t want = trp_wanted_executors(e, c), have = c->live + c->requested;
+    uint32_t want = trp_wanted_executors(e, c), have = c->live + c->requested.n;
     return have > want ? have - want : 0;
+}
+
+/* Can an executor of the class serve the other one? Where it has to be exactly the same,
+ * all of a class are. */
+static bool may_lend(const struct trp_engine *e, const struct trp_class *from,
+                     const struct trp_class *c)
+{
+    return e->config.reuse == TRP_REUSE_FIT ||
+           trp_wanted_may_serve(e, from->profile, c);
 }
 
 /* Takes over idle executors that other classes do not need, the oldest first: the
@@ -105,13 +114,13 @@ static uint32_t take_over(struct trp_engine *e, struct trp_class *c, uint32_t ne
     uint32_t taken = 0;
     for (uint32_t i = 0; i < e->nclasses && taken < need; i++) {
         struct trp_class *from = e->classes[i];
-        if (!from || from == c || !from->idle || e->config.reuse == TRP_REUSE_NEVER)
+        if (!from || from == c || !from->idle.n || !may_lend(e, from, c))
             continue;
         uint32_t surplus = trp_wanted_surplus(e, from);
-        for (uint32_t k = 0; k < e->nexecutors && surplus && taken < need; k++) {
-            struct trp_executor *x = e->executors[k];
-            if (!x || x->class != from->profile.n || !x->free_next ||
-                !trp_executor_is_idle(x) || !trp_wanted_may_serve(e, x->shape, c))
+        struct trp_executor *x;
+        for (uint32_t k = 0;
+             surplus && taken < need && (x = trp_executor_next(e, &from->idle, &k));) {
+            if (!x->free_next || !trp_wanted_may_serve(e, x->shape, c))
                 continue;
             trp_executor_relabel(e, x, c);
             struct trp_action *act = trp_action_add(e, TRP_ACTION_RELABEL_EXECUTOR);
@@ -142,7 +151,7 @@ static void check_limits(struct trp_engine *e, struct trp_class *c)
 static uint32_t missing_ahead(const struct trp_engine *e, const struct trp_class *c,
                               uint32_t need)
 {
-    uint32_t now = trp_demand_now(e, c), have = c->live + c->requested - c->nahead;
+    uint32_t now = trp_demand_now(e, c), have = c->live + c->requested.n - c->nahead;
     now = now < c->share ? now : c->share;
     now = now > have ? now - have : 0;
     return need > now ? need - now : 0;
@@ -162,7 +171,7 @@ static const char *copies_not_on(struct trp_engine *e, const struct trp_class *c
 /* For copies that none of the live executors can run. */
 static void ask_apart(struct trp_engine *e, struct trp_class *c)
 {
-    uint32_t have = c->live + c->requested;
+    uint32_t have = c->live + c->requested.n;
     if (have >= c->fit || have >= e->config.max_executors || e->now < c->retry_at ||
         trp_caps_left(&e->caps, e->caps_used, c->cost, NULL) == 0)
         return;
@@ -204,7 +213,7 @@ static void ask_for(struct trp_engine *e, struct trp_class *c, uint32_t need)
 /* True: executors have changed hands. */
 static bool ask_for_more(struct trp_engine *e, struct trp_class *c)
 {
-    uint32_t want = trp_wanted_executors(e, c), have = c->live + c->requested;
+    uint32_t want = trp_wanted_executors(e, c), have = c->live + c->requested.n;
     if (c->never || e->draining)
         return false;
     if (e->now < c->retry_at && c->retry_at < e->retry_due &&
@@ -224,7 +233,7 @@ static bool ask_for_more(struct trp_engine *e, struct trp_class *c)
     if (taken)
         trp_round_full(e, c);
     want = trp_wanted_executors(e, c);
-    have = c->live + c->requested;
+    have = c->live + c->requested.n;
     if (want > have && e->now >= c->retry_at)
         ask_for(e, c, want - have);
     return taken > 0;
@@ -235,10 +244,10 @@ static bool ask_for_more(struct trp_engine *e, struct trp_class *c)
 /* Requests that have not been granted go first, the latest first. */
 static uint32_t withdraw(struct trp_engine *e, struct trp_class *c, uint32_t surplus)
 {
-    for (uint32_t i = e->nexecutors; i-- > 0 && surplus && c->requested;) {
-        struct trp_executor *x = e->executors[i];
-        if (!x || x->class != c->profile.n || x->state != TRP_EXECUTOR_REQUESTED ||
-            (x->id.n == c->copying.apart.n && !e->draining))
+    struct trp_executor *x;
+    for (uint32_t i = TRP_NONE;
+         surplus && (x = trp_executor_last(e, &c->requested, &i));) {
+        if (x->id.n == c->copying.apart.n && !e->draining)
             continue;
         trp_wanted_release(e, x);
         surplus--;
@@ -251,8 +260,8 @@ static uint32_t withdraw(struct trp_engine *e, struct trp_class *c, uint32_t sur
 static bool may_release(struct trp_engine *e, const struct trp_class *c,
                         const struct trp_executor *x, bool cached, int64_t due)
 {
-    if (x->class != c->profile.n || !trp_executor_is_idle(x) || x->idle.in_use ||
-        (x->id.n == c->copying.apart.n && !x->yields) || (x->idle.cached > 0) != cached)
+    if (x->idle.in_use || (x->id.n == c->copying.apart.n && !x->yields) ||
+        (x->idle.cached > 0) != cached)
         return false; /* in use: it holds what an active job reads */
     if (due > x->idle.since + e->config.backlog_timeout_ns)
         due = x->idle.since + e->config.backlog_timeout_ns;
@@ -267,9 +276,9 @@ static bool may_release(struct trp_engine *e, const struct trp_class *c,
 static uint32_t release_idle(struct trp_engine *e, struct trp_class *c,
                              uint32_t surplus, bool cached, int64_t due)
 {
-    for (uint32_t i = e->nexecutors; i-- > 0 && surplus && c->idle;) {
-        struct trp_executor *x = e->executors[i];
-        if (!x || !may_release(e, c, x, cached, due))
+    struct trp_executor *x;
+    for (uint32_t i = TRP_NONE; surplus && (x = trp_executor_last(e, &c->idle, &i));) {
+        if (!may_release(e, c, x, cached, due))
             continue;
         trp_wanted_release(e, x);
         surplus--;
@@ -281,7 +290,7 @@ static uint32_t release_idle(struct trp_engine *e, struct trp_class *c,
 static bool may_expire(const struct trp_engine *e, const struct trp_class *c)
 {
     uint32_t keep = trp_wanted_executors(e, c), work = trp_demand_work(e, c);
-    return c->live + c->requested >
+    return c->live + c->requested.n >
            (trp_demand_others_short(e, c) && work < keep ? work : keep);
 }
 
@@ -327,7 +336,7 @@ static uint32_t others_lack(const struct trp_engine *e, const struct trp_class *
 static uint32_t never_needed(const struct trp_engine *e, const struct trp_class *c)
 {
     struct trp_outlook o;
-    uint32_t most = trp_demand_all(e, c), have = c->live + c->requested;
+    uint32_t most = trp_demand_all(e, c), have = c->live + c->requested.n;
     if (have <= most || trp_engine_outlook(e, &o) < 0)
         return 0;
     for (uint32_t i = 0; i < o.nloads * o.nkinds; i++) {
@@ -341,7 +350,7 @@ static uint32_t never_needed(const struct trp_engine *e, const struct trp_class 
 
 void trp_wanted_narrow(struct trp_engine *e, struct trp_class *c)
 {
-    if (!e->config.fixed && !e->config.release_idle && e->jobs_active && c->idle)
+    if (!e->config.fixed && !e->config.release_idle && e->jobs_active && c->idle.n)
         release_idle(e, c, never_needed(e, c), false, e->now);
 }
 
@@ -373,29 +382,21 @@ static uint32_t lack_of_room(const struct trp_engine *e, const struct trp_class 
 static int64_t no_room_due(const struct trp_engine *e, const struct trp_class *c)
 {
     int64_t due = INT64_MAX;
-    for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = e->executors[i];
-        if (x && trp_executor_waits(x) && x->class != c->profile.n &&
-            !e->classes[x->class]->more)
+    for (uint32_t i = 0; i < e->nclasses; i++) {
+        const struct trp_class *o = e->classes[i];
+        const struct trp_executor *x =
+            o && o != c && !o->more ? trp_executor_first_waiting(e, o) : NULL;
+        if (x)
             due = trp_earlier(due, x->asked_ns + GRANT_NS);
     }
     return due;
-}
-
-static bool any_leaves(const struct trp_engine *e)
-{
-    for (uint32_t i = 0; i < e->nexecutors; i++)
-        if (e->executors[i] && e->executors[i]->came &&
-            e->executors[i]->state == TRP_EXECUTOR_RELEASING)
-            return true;
-    return false;
 }
 
 /* What they hold is lost with them. So they go when others have no room, as many as are
  * needed for that, and not while others go. */
 static void make_room(struct trp_engine *e, struct trp_class *c, uint32_t surplus)
 {
-    const uint32_t lack = c->idle && !any_leaves(e) ? lack_of_room(e, c) : 0;
+    const uint32_t lack = c->idle.n && !e->leaving ? lack_of_room(e, c) : 0;
     if (lack)
         release_idle(e, c, surplus < lack ? surplus : lack, true, no_room_due(e, c));
 }
@@ -428,25 +429,20 @@ static int64_t give_back_at(const struct trp_engine *e, const struct trp_executo
 
 static void withdraw_waiting(struct trp_engine *e, const struct trp_class *c)
 {
-    for (uint32_t i = e->nexecutors; i-- > 0;) {
-        struct trp_executor *x = e->executors[i];
-        if (x && x->class == c->profile.n && x->state == TRP_EXECUTOR_REQUESTED &&
-            !x->granted)
+    struct trp_executor *x;
+    for (uint32_t i = TRP_NONE; (x = trp_executor_last(e, &c->requested, &i));)
+        if (!x->granted)
             trp_wanted_release(e, x);
-    }
 }
 
 /* Idle executors that no task can use go; and where this run waits, too, also those that
  * a barrier stage has of the ones that it needs: with the requests for the others, so
  * that all are asked for anew in one go. */
-static void give_back(struct trp_engine *e)
+static void give_back(struct trp_engine *e, const struct trp_class *c, bool waits)
 {
-    bool waits = waits_itself(e);
-    for (uint32_t i = e->nexecutors; i-- > 0;) {
-        struct trp_executor *x = e->executors[i];
-        struct trp_class *c = x ? e->classes[x->class] : NULL;
-        if (!x || !trp_executor_is_idle(x) || !(waits || may_expire(e, c)))
-            continue;
+    struct trp_executor *x;
+    for (uint32_t i = TRP_NONE;
+         (waits || may_expire(e, c)) && (x = trp_executor_last(e, &c->idle, &i));) {
         int64_t at = give_back_at(e, x, waits);
         if (e->now < at) {
             e->retry_due = trp_earlier(e->retry_due, at);
@@ -466,8 +462,8 @@ static void shrink(struct trp_engine *e, struct trp_class *c)
     uint32_t surplus = trp_wanted_surplus(e, c);
     c->set_ended &= surplus > 0;
     if (e->draining)
-        withdraw(e, c, c->requested);
-    if (!surplus || !(c->idle || c->requested))
+        withdraw(e, c, c->requested.n);
+    if (!surplus || !(c->idle.n || c->requested.n))
         return;
     bool stage_end =
         !e->config.release_idle && (c->set_ended || !c->sets) && e->jobs_active;
@@ -500,8 +496,12 @@ void trp_wanted_reconcile(struct trp_engine *e)
         if (e->classes[i])
             shrink(e, e->classes[i]);
     release_expired(e);
-    if (e->contended)
-        give_back(e);
+    if (e->contended) {
+        bool waits = waits_itself(e);
+        for (uint32_t i = 0; i < e->nclasses; i++)
+            if (e->classes[i])
+                give_back(e, e->classes[i], waits);
+    }
     trp_give_way(e);
     trp_yield_ask(e);
     /* Then fewer may have to make room. */

@@ -26,7 +26,7 @@ static struct trp_share claim(const struct trp_engine *e, const struct trp_class
     struct trp_share s = {
         .profile = c->profile.n, .cost = c->cost, .order = UINT64_MAX};
     const struct trp_task_set *first = c->first;
-    uint32_t have = c->live + c->requested;
+    uint32_t have = c->live + c->requested.n;
     if (c->never)
         return s;
     s.work = trp_demand_work(e, c);
@@ -64,7 +64,7 @@ bool trp_yield_shares(struct trp_engine *e)
 
 static bool is_blocked(const struct trp_engine *e, const struct trp_class *c)
 {
-    uint32_t work = trp_demand_work(e, c), have = c->live + c->requested;
+    uint32_t work = trp_demand_work(e, c), have = c->live + c->requested.n;
     return c->first && !c->never && e->now >= c->retry_at && work > have &&
            c->share > have;
 }
@@ -82,15 +82,16 @@ static void set_yielding(struct trp_engine *e, struct trp_class *c, uint32_t n)
 {
     bool revive = c->yielding > n;
     for (uint32_t i = e->nexecutors; i-- > 0 && c->yielding < n;) {
-        struct trp_executor *x = e->executors[i];
+        struct trp_executor *x = trp_executor_at(e, i);
         if (x && x->class == c->profile.n && x->state == TRP_EXECUTOR_LIVE &&
             !x->yields)
             yield(e, x, true);
     }
-    for (uint32_t i = 0; i < e->nexecutors && c->yielding > n; i++)
-        if (e->executors[i] && e->executors[i]->class == c->profile.n &&
-            e->executors[i]->yields)
-            yield(e, e->executors[i], false);
+    for (uint32_t i = 0; i < e->nexecutors && c->yielding > n; i++) {
+        struct trp_executor *x = trp_executor_at(e, i);
+        if (x && x->class == c->profile.n && x->yields)
+            yield(e, x, false);
+    }
     if (revive)
         trp_round_full(e, c);
 }
@@ -99,11 +100,10 @@ static void set_yielding(struct trp_engine *e, struct trp_class *c, uint32_t n)
 static void release_oversized(struct trp_engine *e, struct trp_class *c)
 {
     int64_t cost[TRP_CAPS];
-    for (uint32_t i = 0; i < e->nexecutors && c->idle; i++) {
-        struct trp_executor *x = e->executors[i];
+    struct trp_executor *x;
+    for (uint32_t i = 0; (x = trp_executor_next(e, &c->idle, &i));) {
         bool more = false;
-        if (!x || x->class != c->profile.n || x->shape.n == x->class ||
-            !trp_executor_is_idle(x))
+        if (x->shape.n == x->class)
             continue;
         trp_caps_cost(&e->caps, trp_profiles_get(e->profiles, x->shape), cost);
         for (uint32_t k = 0; k < e->caps.n; k++)
@@ -123,7 +123,7 @@ void trp_yield_ask(struct trp_engine *e)
         if (!c || !is_blocked(e, c))
             continue;
         blocked = !e->draining;
-        if (c->idle)
+        if (c->idle.n)
             release_oversized(e, c);
     }
     for (uint32_t i = 0; i < e->nclasses; i++) {

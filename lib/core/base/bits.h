@@ -44,6 +44,29 @@ static inline bool trp_bits_remove(struct trp_bits *b, uint32_t i)
     return true;
 }
 
+/* The least in it from `from` on; UINT32_MAX: none. */
+static inline uint32_t trp_bits_next(const struct trp_bits *b, uint32_t from)
+{
+    for (uint32_t w = from / 64; w < b->words; w++) {
+        uint64_t v = b->v[w];
+        if (w == from / 64)
+            v &= ~UINT64_C(0) << from % 64;
+        if (v)
+            return w * 64 + (uint32_t)__builtin_ctzll(v);
+    }
+    return UINT32_MAX;
+}
+
+/* The greatest in it below `below`; UINT32_MAX: none. */
+static inline uint32_t trp_bits_last(const struct trp_bits *b, uint32_t below)
+{
+    uint32_t w = below / 64 < b->words ? below / 64 : b->words;
+    uint64_t v = w < b->words ? b->v[w] & ~(~UINT64_C(0) << below % 64) : 0;
+    while (!v && w)
+        v = b->v[--w];
+    return v ? w * 64 + 63 - (uint32_t)__builtin_clzll(v) : UINT32_MAX;
+}
+
 static inline void trp_bits_free(struct trp_bits *b)
 {
     free(b->v);

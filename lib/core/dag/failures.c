@@ -207,7 +207,7 @@ static void roll_back(struct trp_engine *e, struct trp_stage *m)
     uint32_t mark = ++e->dag.mark;
     m->mark = mark;
     for (uint32_t i = m->id.n + 1; i < e->nstages; i++) {
-        struct trp_stage *s = e->stages[i];
+        struct trp_stage *s = trp_stage_at(e, i);
         if (!s || !s->uses)
             continue;
         for (uint32_t p = 0; p < s->nparents && s->mark != mark; p++)

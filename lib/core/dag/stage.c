@@ -183,7 +183,7 @@ void trp_class_give_up(struct trp_engine *e, struct trp_class *c, int code,
                        const char *text)
 {
     for (uint32_t i = 0; i < e->nstages; i++) {
-        struct trp_stage *s = e->stages[i];
+        struct trp_stage *s = trp_stage_at(e, i);
         if (s && s->state == TRP_STAGE_RUNNING && needs_class(s, c))
             trp_stage_abort(e, s, code, TRP_NONE, text);
     }

@@ -298,7 +298,7 @@ static void kill_sets(struct trp_engine *e, struct trp_stage *s)
             trp_set_kill(e, s->set);
         return;
     }
-    for (struct trp_task_set *set = e->sets; set; set = set->all_next)
+    for (struct trp_task_set *set = e->sets; set; set = trp_set_after(e, set))
         if (set->stage == s)
             trp_set_kill(e, set);
 }

@@ -20,6 +20,12 @@ void trp_stage_check_dead(struct trp_engine *e, struct trp_stage *s);
 void trp_stages_free_dead(struct trp_engine *e);
 /* When the next step begins. */
 void trp_stages_free_told(struct trp_engine *e);
+/* In a walk over all stages; visits are counted. */
+static inline struct trp_stage *trp_stage_at(const struct trp_engine *e, uint32_t i)
+{
+    ++*e->visited;
+    return e->stages[i];
+}
 struct trp_stage *trp_stage_find(const struct trp_engine *e, trp_stage_id id);
 
 /* ---- stages.c ---- */

@@ -66,7 +66,7 @@ uint64_t trp_barrier_slots(const struct trp_engine *e, trp_profile_id profile)
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, profile);
     uint64_t slots = 0;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = e->executors[i];
+        const struct trp_executor *x = trp_executor_at(e, i);
         if (x && x->state == TRP_EXECUTOR_LIVE &&
             trp_profiles_may_run(e->profiles, profile, (trp_profile_id){x->class}))
             slots += room(p, x, true);

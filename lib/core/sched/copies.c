@@ -85,9 +85,10 @@ uint32_t trp_copies_useless_hosts(const struct trp_engine *e, const struct trp_c
     struct narrowing v = {.e = e, .hosts = ret_hosts};
     if (c->copies > LOOK && c->hosts > 1)
         return 0;
-    for (const struct trp_task_set *s = e->sets; s; s = s->all_next) {
+    for (const struct trp_task_set *s = c->all; s; s = s->class_next) {
         const struct trp_stack *list = &s->copy_lists.all;
-        for (uint32_t i = s->class == c && s->copies ? list->n : 0; i-- > 0;) {
+        ++*e->visited;
+        for (uint32_t i = s->copies ? list->n : 0; i-- > 0;) {
             const struct trp_task *t = &s->tasks[list->v[i]];
             if ((t->flags & TRP_TASK_SPECULATABLE) && !(t->flags & TRP_TASK_OVER) &&
                 t->grown == s->grown)
@@ -165,7 +166,7 @@ static void judge(struct trp_engine *e, const struct trp_executor *x, uint32_t s
 static bool look_at_sets(struct trp_engine *e)
 {
     bool any = false;
-    for (struct trp_task_set *s = e->sets; s; s = s->all_next) {
+    for (struct trp_task_set *s = e->sets; s; s = trp_set_after(e, s)) {
         const struct trp_speculation_set facts = {.ntasks = s->ntasks,
                                                   .slots = s->profile->slots,
                                                   .barrier = s->barrier,
@@ -183,12 +184,12 @@ void trp_copies_check(struct trp_engine *e)
     if (!e->config.speculation.enabled || !look_at_sets(e))
         return;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = e->executors[i];
+        const struct trp_executor *x = trp_executor_at(e, i);
         for (uint32_t slot = x ? x->running : TRP_NONE; slot != TRP_NONE;
              slot = e->attempts.v[slot].next)
             judge(e, x, slot);
     }
-    for (struct trp_task_set *s = e->sets; s; s = s->all_next)
+    for (struct trp_task_set *s = e->sets; s; s = trp_set_after(e, s))
         if (s->newly) {
             push_marked(e, s);
             trp_round_full(e, s->class);
@@ -207,7 +208,7 @@ void trp_copies_time(struct trp_engine *e)
     if (e->now < e->slow_due)
         return;
     trp_copies_check(e);
-    for (const struct trp_task_set *s = e->sets; s && !any; s = s->all_next)
+    for (const struct trp_task_set *s = e->sets; s && !any; s = trp_set_after(e, s))
         any = s->durations && !s->zombie;
     e->slow_due = any ? e->now + e->config.speculation.interval_ns : INT64_MAX;
 }

@@ -95,7 +95,7 @@ static const struct trp_task_set *out_of_time(const struct trp_engine *e)
     const struct trp_task_set *first = NULL;
     if (e->gangs || e->launches != e->ends || e->draining)
         return NULL;
-    for (const struct trp_task_set *s = e->sets; s; s = s->all_next) {
+    for (const struct trp_task_set *s = e->sets; s; s = trp_set_after(e, s)) {
         if (s->zombie || !s->pending)
             continue;
         if (!trp_ends_outlive_run(e, s))

@@ -63,7 +63,7 @@ static void take_news(struct trp_engine *e, const struct trp_health_news *news,
     if (!news->nexecutors && !news->nnodes)
         return;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
-        struct trp_executor *x = e->executors[i];
+        struct trp_executor *x = trp_executor_at(e, i);
         if (!x || !x->came || x->excluded == is_out(e, x))
             continue;
         x->excluded = !x->excluded;
@@ -78,7 +78,7 @@ static void take_news(struct trp_engine *e, const struct trp_health_news *news,
 void trp_exclusion_refresh(struct trp_engine *e)
 {
     for (uint32_t i = 0; i < e->nexecutors; i++) {
-        struct trp_executor *x = e->executors[i];
+        struct trp_executor *x = trp_executor_at(e, i);
         if (!x || !x->came)
             continue;
         x->excluded = is_out(e, x);
@@ -229,7 +229,7 @@ static bool is_stuck(const struct trp_engine *e, const struct trp_task_set *s,
     bool any = false;
     *ret_idle = NULL;
     for (uint32_t i = 0; i < e->nexecutors; i++) {
-        struct trp_executor *x = e->executors[i];
+        struct trp_executor *x = trp_executor_at(e, i);
         if (!x || !x->came || x->state == TRP_EXECUTOR_RELEASING)
             continue;
         if (!e->sched_alone && (e->classes[x->class] != s->class ||
@@ -290,7 +290,7 @@ int64_t trp_exclusion_due(const struct trp_engine *e)
 
 bool trp_exclusion_awaits(const struct trp_engine *e, const struct trp_task_set *s)
 {
-    return !e->sched_alone && s->class->requested && s->class->came == s->abort_after;
+    return !e->sched_alone && s->class->requested.n && s->class->came == s->abort_after;
 }
 
 void trp_exclusion_time(struct trp_engine *e)

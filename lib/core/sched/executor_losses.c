@@ -88,7 +88,7 @@ void trp_attempts_kill(struct trp_engine *e, struct trp_task_set *s)
     }
     for (; s; s = s->overflow)
         for (uint32_t i = 0; s->running + s->queued && i < e->nexecutors; i++) {
-            struct trp_executor *x = e->executors[i];
+            struct trp_executor *x = trp_executor_at(e, i);
             if (!x || (!e->sched_alone && e->classes[x->class] != s->class))
                 continue;
             kill_list(e, s, x->queue_first);
@@ -113,7 +113,7 @@ static bool outputs_go(const struct trp_engine *e, const struct trp_executor *x,
 /* O(tasks of running map stages), and only where files are lost. */
 static void undo_outputs(struct trp_engine *e, const struct trp_executor *x)
 {
-    for (struct trp_task_set *s = e->sets; s; s = s->all_next)
+    for (struct trp_task_set *s = e->sets; s; s = trp_set_after(e, s))
         for (uint32_t i = 0; s->success_executor && !s->zombie && i < s->ntasks; i++)
             if (s->success_executor[i] == x->id.n &&
                 (s->tasks[i].flags & TRP_TASK_DONE)) {

@@ -35,6 +35,13 @@ struct trp_class *trp_class_of(struct trp_engine *e, trp_profile_id profile)
     return e->classes[profile.n] = c;
 }
 
+static void count_in(struct trp_engine *e, struct trp_bits *b,
+                     const struct trp_executor *x)
+{
+    if (trp_bits_put(b, x->id.n) < 0)
+        e->out_of_memory = true;
+}
+
 struct trp_executor *trp_executor_new_as(struct trp_engine *e, struct trp_class *c,
                                          uint32_t number)
 {
@@ -51,7 +58,8 @@ struct trp_executor *trp_executor_new_as(struct trp_engine *e, struct trp_class 
     x->decommissioned_ns = x->ends_ns = INT64_MAX;
     x->asked_ns = e->now;
     e->executors[number] = x;
-    c->requested++;
+    count_in(e, &c->requested, x);
+    count_in(e, &c->inside, x);
     e->requested++;
     trp_supply_asked(e, x);
     return x;
@@ -130,8 +138,8 @@ static void count_place(struct trp_engine *e, const struct trp_executor *x, int 
 static void requested_no_more(struct trp_engine *e, struct trp_executor *x)
 {
     struct trp_class *c = e->classes[x->class];
-    c->requested--;
-    c->nmay -= x->may_add;
+    trp_bits_remove(&c->requested, x->id.n);
+    trp_bits_remove(&c->inside, x->id.n);
     c->granted -= x->granted;
     x->granted = false;
     e->requested--;
@@ -160,7 +168,7 @@ int trp_executor_live(struct trp_engine *e, struct trp_executor *x,
     requested_no_more(e, x);
     c->live++;
     c->came++;
-    c->idle++;
+    count_in(e, &c->idle, x);
     e->live++;
     trp_supply_live(e, x);
     trp_exclusion_executor_came(e, x);
@@ -180,13 +188,15 @@ static void leave_live(struct trp_engine *e, struct trp_executor *x,
     } else if (x->state == TRP_EXECUTOR_LIVE) {
         c->live--;
         if (!x->nrunning)
-            c->idle--;
+            trp_bits_remove(&c->idle, x->id.n);
         c->yielding -= x->yields;
         e->nyielding -= x->yields;
         x->yields = false;
         trp_supply_leaving(e, x);
     }
+    e->leaving -= x->came && x->state == TRP_EXECUTOR_RELEASING;
     x->state = state;
+    e->leaving += x->came && x->state == TRP_EXECUTOR_RELEASING;
     trp_executor_set_free(e, x);
 }
 
@@ -210,6 +220,7 @@ void trp_executor_remove(struct trp_engine *e, struct trp_executor *x)
     trp_executor_retire(e, x);
     if (x->came) {
         e->live--;
+        e->leaving--;
         if (x->decommissioned_ns == INT64_MAX)
             count_place(e, x, -1);
         else
@@ -230,13 +241,13 @@ void trp_executor_relabel(struct trp_engine *e, struct trp_executor *x,
     if (x->free_next)
         leave_free(from, x);
     from->live--;
-    from->idle--;
+    trp_bits_remove(&from->idle, x->id.n);
     trp_ahead_no_more(e, x);
     x->class = to->profile.n;
     x->stranger = 0;
     to->live++;
     to->came++;
-    to->idle++;
+    count_in(e, &to->idle, x);
     trp_supply_moved(e, x, from);
     trp_executor_set_free(e, x);
 }
@@ -264,7 +275,7 @@ void trp_executor_attach(struct trp_engine *e, struct trp_executor *x, uint32_t 
         list_push(e, &x->running, slot);
         if (x->nrunning++ == 0) {
             x->one_set = a->set;
-            c->idle -= x->state == TRP_EXECUTOR_LIVE; /* a queued one may take over */
+            trp_bits_remove(&c->idle, x->id.n); /* a queued one may take over */
             trp_supply_busy(e, x);
         } else if (x->one_set != a->set) {
             x->one_set = NULL;
@@ -310,5 +321,5 @@ void trp_executor_detach(struct trp_engine *e, struct trp_executor *x, uint32_t 
     x->one_set = NULL;
     trp_supply_idle(e, x);
     if (x->state == TRP_EXECUTOR_LIVE)
-        c->idle++;
+        count_in(e, &c->idle, x);
 }

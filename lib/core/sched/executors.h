@@ -52,4 +52,39 @@ bool trp_ends_refuse(struct trp_engine *e, struct trp_task_set *s,
                      struct trp_executor *x);
 void trp_ends_settle(struct trp_engine *e);
 
+/* ---- walks, whose visits are counted ---- */
+
+static inline struct trp_executor *trp_executor_at(const struct trp_engine *e,
+                                                   uint32_t i)
+{
+    ++*e->visited;
+    return e->executors[i];
+}
+/* Of a class's requested or idle ones the next from *i on; NULL: none is left. */
+static inline struct trp_executor *
+trp_executor_next(const struct trp_engine *e, const struct trp_bits *of, uint32_t *i)
+{
+    uint32_t at = trp_bits_next(of, *i);
+    *i = at + 1;
+    return at == TRP_NONE ? NULL : trp_executor_at(e, at);
+}
+/* The one before *below, which it becomes (TRP_NONE at first: the last of all). */
+static inline struct trp_executor *trp_executor_last(const struct trp_engine *e,
+                                                     const struct trp_bits *of,
+                                                     uint32_t *below)
+{
+    *below = trp_bits_last(of, *below);
+    return *below == TRP_NONE ? NULL : trp_executor_at(e, *below);
+}
+/* The first request of a class that has no room yet; NULL: none waits. */
+static inline struct trp_executor *
+trp_executor_first_waiting(const struct trp_engine *e, const struct trp_class *c)
+{
+    struct trp_executor *x;
+    uint32_t i = 0;
+    while ((x = trp_executor_next(e, &c->requested, &i)) && !trp_executor_waits(x))
+        ;
+    return x;
+}
+
 #endif

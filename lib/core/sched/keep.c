@@ -46,7 +46,7 @@ static bool could_start(const struct trp_engine *e, const struct trp_task_set *s
 {
     uint64_t room = 0;
     for (uint32_t i = 0; i < e->nexecutors && room < s->ntasks; i++) {
-        const struct trp_executor *x = e->executors[i];
+        const struct trp_executor *x = trp_executor_at(e, i);
         if (x && is_usable(e, s, x))
             room += trp_barrier_most(s, x);
     }

@@ -79,7 +79,7 @@ static bool grants_keep(struct trp_attempt *a, const struct trp_grant *grants,
 void trp_attempt_launch(struct trp_engine *e, struct trp_executor *x, uint32_t slot)
 {
     struct trp_attempt *a = &e->attempts.v[slot];
-    trp_set_count_running(e, a->set, 1);
+    trp_set_began(e, a->set);
     trp_ramp_started(e, a);
     trp_executor_attach(e, x, slot, false);
     trp_action_launch(e, a, slot);

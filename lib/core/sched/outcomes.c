@@ -117,7 +117,7 @@ static void leave_place(struct trp_engine *e, uint32_t slot)
         leave_queue(e, slot);
         return;
     }
-    trp_set_count_running(e, s, -1);
+    trp_set_runs_no_more(e, s, a->launched_ns);
     trp_round_replace(e, slot);
     trp_ramp_ended(e, a);
 }

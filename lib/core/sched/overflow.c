@@ -96,7 +96,7 @@ static struct trp_task_set *overflow_new(struct trp_engine *e, struct trp_task_s
     }
     trp_action_add(e, TRP_ACTION_PROFILE_ADDED)->profile = id;
     o->class = c;
-    c->sets++;
+    trp_set_count_in(c, o);
     trp_ramp_set(e, o);
     s->overflow = o;
     return o;

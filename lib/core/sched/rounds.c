@@ -424,7 +424,7 @@ void trp_round_replace(struct trp_engine *e, uint32_t slot)
         a->ngrants = 0;
         b->launched_ns = e->now;
         s->queued--;
-        trp_set_count_running(e, s, 1);
+        trp_set_began(e, s);
         trp_ramp_started(e, b);
         trp_executor_attach(e, x, head, false);
         return;

@@ -48,12 +48,21 @@ uint32_t trp_attempt_make(struct trp_engine *e, struct trp_task_set *s, uint32_t
 void trp_attempt_unlink(struct trp_engine *e, struct trp_task *t, uint32_t slot);
 /* What it holds there is counted already: it runs now. */
 void trp_attempt_launch(struct trp_engine *e, struct trp_executor *x, uint32_t slot);
-static inline void trp_set_count_running(struct trp_engine *e, struct trp_task_set *s,
-                                         int by)
+/* A task of the set runs from now on; one that was launched then runs no more. */
+static inline void trp_set_began(struct trp_engine *e, struct trp_task_set *s)
 {
-    s->running += (uint32_t)by;
+    s->running++;
+    trp_start_times_add(&s->began, e->now);
     if (e->pools)
-        trp_pools_count(e->pools, &s->pool_place, by);
+        trp_pools_count(e->pools, &s->pool_place, 1);
+}
+static inline void trp_set_runs_no_more(struct trp_engine *e, struct trp_task_set *s,
+                                        int64_t launched_ns)
+{
+    s->running--;
+    trp_start_times_remove(&s->began, launched_ns);
+    if (e->pools)
+        trp_pools_count(e->pools, &s->pool_place, -1);
 }
 
 /* ---- start_gate.c: after every step while e->gated ---- */

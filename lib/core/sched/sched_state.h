@@ -10,6 +10,7 @@
 
 #include "core/alloc/idle.h"
 #include "core/alloc/shares.h"
+#include "core/alloc/start_times.h"
 #include "core/base/array.h"
 #include "core/engine.h"
 #include "core/sched/health.h"
@@ -81,9 +82,8 @@ struct trp_executor {
     bool yields;               /* gets nothing new, is released when it is idle */
     bool ahead;                /* for a stage that is not ready yet */
     bool granted;              /* requested, and has its room */
-    bool may_add;     /* requested, and an additional job may be started for it */
-    int64_t asked_ns; /* when it was requested */
-    bool forced;      /* released when its time is over: in the list by force_next */
+    int64_t asked_ns;          /* when it was requested */
+    bool forced; /* released when its time is over: in the list by force_next */
     struct trp_executor *force_next, *force_prev;
     uint64_t stranger; /* to all dull sets as long as this is the engine's listings */
     struct trp_executor *free_next, *free_prev; /* ring of its class; NULL: not in it */
@@ -136,11 +136,14 @@ struct trp_class {
     struct trp_task_set *keep_for; /* between rounds: the last such set, or NULL … */
     int64_t keep_due;              /* … when those behind get some all the same */
     bool keep_over;                /* in the round in which they do */
-    uint32_t live, requested, idle;
-    uint32_t came;    /* executors that have come, so far */
-    uint32_t granted; /* of the requested ones: those that have their room */
-    uint32_t sets;    /* submitted and not ended, gangs not counted */
-    bool set_ended;   /* since executors were last no more than what is wanted */
+    uint32_t live;
+    struct trp_bits requested, idle; /* numbers of executors: asked for; live ones that
+                                      * run nothing */
+    uint32_t came;                   /* executors that have come, so far */
+    uint32_t granted;         /* of the requested ones: those that have their room */
+    uint32_t sets;            /* submitted and not ended, gangs not counted … */
+    struct trp_task_set *all; /* … in that order */
+    bool set_ended; /* since executors were last no more than what is wanted */
     uint32_t late; /* so often it gave way late, since a set ended (alloc/give_way.c) */
     uint64_t
         open; /* pending, running and queued tasks of the sets, bounded ones apart */
@@ -161,9 +164,9 @@ struct trp_class {
     uint32_t recalls;    /* recalls under way */
     uint32_t fit;        /* executors the cluster can hold at once … */
     uint32_t additional; /* … of those, how many do not fit on the nodes of the run */
-    bool more;     /* additional jobs may be requested for it (alloc/patience.c): */
-    uint32_t nmay; /* requested ones that may come from one */
-    uint32_t lost; /* executors to be replaced at once */
+    bool more; /* additional jobs may be requested for it (alloc/patience.c): */
+    struct trp_bits inside; /* requested ones that may not come from one */
+    uint32_t lost;          /* executors to be replaced at once */
     int64_t waits_since; /* since when others of those wait; INT64_MAX: none does … */
     int64_t patience_due;   /* … and when that is judged next */
     uint32_t ahead;         /* executors for stages that are not ready yet … */
@@ -235,9 +238,10 @@ struct trp_task_set {
     struct trp_task_set *owner, *overflow;
     const struct trp_resource_profile *profile;
     struct trp_task_set *next, *prev; /* in its class's order; linked when `listed` */
-    struct trp_task_set *all_next, *all_prev; /* all sets of the engine */
-    struct trp_task_set *dead_next;           /* to be freed */
-    struct trp_pool_child pool_place;         /* in the pools, where there are any */
+    struct trp_task_set *all_next, *all_prev;     /* all sets of the engine */
+    struct trp_task_set *class_next, *class_prev; /* those of its class */
+    struct trp_task_set *dead_next;               /* to be freed */
+    struct trp_pool_child pool_place; /* in the pools, where there are any */
     uint32_t stage_attempt;
     uint32_t arrival;  /* sets that were made before */
     uint32_t priority; /* job */
@@ -271,6 +275,7 @@ struct trp_task_set {
     int64_t locality_clock_ns; /* the last launch at its level, or change of it */
     int64_t keep_until; /* barrier: until then slots are kept for it; 0: none are */
 
+    struct trp_start_times began;    /* those that run, gangs apart */
     int64_t mean_ns;                 /* of ended attempts, exponentially weighted */
     uint32_t timed;                  /* how many are in it */
     int64_t took_ns[TRP_TIMES_KEPT]; /* the last of them, the next one at timed % … */

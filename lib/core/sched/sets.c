@@ -60,13 +60,19 @@ void trp_task_set_unlist(struct trp_engine *e, struct trp_task_set *s)
 
 /* ---- submission ---- */
 
+void trp_set_count_in(struct trp_class *c, struct trp_task_set *s)
+{
+    c->sets++;
+    DL_APPEND2(c->all, s, class_prev, class_next);
+}
+
 /* The set joins its class: what it wants of executors is counted from now on. */
 static void join_class(struct trp_engine *e, struct trp_task_set *set,
                        struct trp_class *c)
 {
     const struct trp_stage *s = set->stage;
     set->class = c;
-    c->sets++;
+    trp_set_count_in(c, set);
     set->is_bounded = s->max_running || s->min_executors || s->max_executors;
     trp_ramp_set(e, set);
     if (!set->is_bounded) {
@@ -88,6 +94,7 @@ static void leave_class(struct trp_engine *e, struct trp_task_set *set)
     trp_ramp_set_done(e, set);
     c->copies -= set->copies;
     c->sets--;
+    DL_DELETE2(c->all, set, class_prev, class_next);
     c->set_ended = true;
     c->late = 0;
     if (!set->is_bounded) {
@@ -118,7 +125,7 @@ static struct trp_class *class_for(struct trp_engine *e, const struct trp_stage 
 static void replace_earlier(struct trp_engine *e, const struct trp_task_set *s)
 {
     for (struct trp_task_set *o = e->sets, *next; o; o = next) {
-        next = o->all_next;
+        next = trp_set_after(e, o);
         if (o != s && o->stage->id.n == s->stage->id.n)
             trp_set_zombie(e, o);
     }
@@ -178,7 +185,7 @@ void trp_sets_check_gangs(struct trp_engine *e, const struct trp_class *c)
     trp_error text;
     uint32_t most = trp_limits_most(&e->config, p, 0, &text);
     for (struct trp_task_set *s = e->sets, *next; s && !e->config.fixed; s = next) {
-        next = s->all_next;
+        next = trp_set_after(e, s);
         if (s->class == c && s->barrier && !s->zombie && s->pending &&
             check_gang(s->stage, c, p, most, s->ntasks, &text) < 0)
             trp_set_abort(e, s, text.code, TRP_NONE, text.text);

@@ -51,6 +51,15 @@ void trp_task_set_list(struct trp_engine *e, struct trp_task_set *s);
 void trp_task_set_unlist(struct trp_engine *e, struct trp_task_set *s);
 /* In the order of a class: FIFO. */
 bool trp_task_set_before(const struct trp_task_set *a, const struct trp_task_set *b);
+/* The next of all sets; visits are counted. */
+static inline struct trp_task_set *trp_set_after(const struct trp_engine *e,
+                                                 const struct trp_task_set *s)
+{
+    ++*e->visited;
+    return s->all_next;
+}
+/* It is one of the class's from now on. */
+void trp_set_count_in(struct trp_class *c, struct trp_task_set *s);
 static inline bool trp_set_has_work(const struct trp_task_set *s)
 {
     return s->pending || s->copies;
