@@ -15,7 +15,9 @@
 #include "report_page.h"
 #include "sim/run/whole.h"
 
-enum { TASKS_MAX = 300000 }; /* above that it would take too long */
+/* Above that it would take too long. A chain of jobs has a profile a stage, and each step
+ * looks at all of them. */
+enum { TASKS_MAX = 300000, STAGES_MAX = 1500 };
 
 /* ---- the nodes ---- */
 
@@ -318,6 +320,9 @@ void trp_report_alternatives(const struct trp_report_page *p, struct trp_buf *b)
         why =
             "The run has too many tasks to be played for a page; troupe sim --compare "
             "does it.";
+    else if (p->facts->nstages > STAGES_MAX)
+        why = "The run has too many stages to be played for a page (more than 1,500); "
+              "troupe sim --compare does it.";
     else if (trp_run_spec_load(p->folder, &spec, &err) < 0 ||
              (!spec->napp && trp_pipeline_settings_load(spec, &s, &err) < 0))
         why = err.text;

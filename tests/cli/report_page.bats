@@ -167,6 +167,11 @@ END
     [[ "$(document page.html | json '$d->{alternatives}{why}')" == *"of stage join no task has succeeded"* ]]
     troupe report -o page.html troupe-runs/r/events.jsonl
     [[ "$(document page.html | json '$d->{alternatives}{why}')" == *"only the event log"* ]]
+    # As if there were 1,600 stages more.
+    perl -i -ne 'print; if (/"SparkListenerStage(Submitted|Completed)"/ && /"Stage ID":0,/) {
+        for my $i (10 .. 1609) { (my $l = $_) =~ s/"Stage ID":0,/"Stage ID":$i,/; print $l } }' troupe-runs/r/events.jsonl
+    troupe report -o page.html
+    [[ "$(document page.html | json '$d->{alternatives}{why}')" == *"too many stages"* ]]
     troupe run --quiet --local=1 --run-name c -- "$TROUPE_BUILD/examples/first" /etc/hostname || true
     troupe report -o page.html c
     [[ "$(document page.html | json '$d->{alternatives}{why}')" == *"is of a program"* ]]
