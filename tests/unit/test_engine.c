@@ -1018,3 +1018,70 @@ TEST("a step visits few of many executors, sets and stages")
     g_assert_cmpuint(step_costs.most, <=, 64);
     g_free(v);
 }
+
+/* ---- chains of tasks ---- */
+
+enum { DL = 6 }; /* the first executor of the profile dl */
+
+/* Stage a has room for one executor of the six that it wants; s takes its tasks one by
+ * one, on executors that have to come from elsewhere. u is of the profile of s. */
+static void begin_chain(struct world *w, bool with_u)
+{
+    struct trp_engine_config c = world_config(UINT32_MAX);
+    struct trp_parent_spec each = {.stage = 0, .each = true};
+    world_init(w, NULL);
+    struct trp_stage_spec v[] = {world_stage("a", 6), world_stage("s", 6),
+                                 world_stage("u", 1)};
+    v[1].profile = v[2].profile = world_profile(w, "dl", 2, NULL, 0, 0);
+    v[1].parents = &each;
+    v[1].nparents = 1;
+    world_start(w, &c);
+    w->manual = true;
+    world_submit(w, v, with_u ? 3 : 2);
+    world_time(w, 300 * MS);
+    world_come(w, 0);
+}
+
+/* The first task of a ends, and the one of s that waited for it runs elsewhere. */
+static void end_link(struct world *w)
+{
+    world_time(w, 1300 * MS);
+    world_end(w, w->attempts[0].id, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w->nasked, ==, 7);
+    world_time(w, 1600 * MS);
+    world_come(w, DL);
+    world_time(w, 1700 * MS);
+    world_end(w, world_attempt_at(w, 1)->id, TRP_END_SUCCESS, 0, 100 * MS);
+}
+
+TEST("an executor of a chain stays while a task before it is about to end")
+{
+    struct world w;
+    begin_chain(&w, false);
+    end_link(&w); /* the next one ends in 600 ms, another executor comes in 300 */
+    g_assert_cmpint(w.executors[DL].state, ==, WORLD_RELEASED);
+    world_free(&w);
+    begin_chain(&w, false);
+    world_tell(&w, TRP_EVENT_QUEUE_WAIT,
+               .queue_wait = {.profile = {1}, .wait_ns = SECOND});
+    end_link(&w);
+    world_time(&w, 2200 * MS);
+    g_assert_cmpint(w.executors[DL].state, ==, WORLD_LIVE);
+    world_time(&w, 10 * SECOND); /* later than usual: it may end at any time … */
+    g_assert_cmpint(w.executors[DL].state, ==, WORLD_LIVE);
+    world_time(&w, 100 * SECOND); /* … but nobody waits for ever */
+    g_assert_cmpint(w.executors[DL].state, ==, WORLD_RELEASED);
+    world_free(&w);
+}
+
+TEST("an executor of a chain stays while nothing is known of the task before it")
+{
+    WORLD w;
+    begin_chain(&w, true);
+    world_come(&w, DL);
+    world_end(&w, world_attempt_at(&w, 1)->id, TRP_END_SUCCESS, 0, 100 * MS);
+    world_time(&w, 59 * SECOND);
+    g_assert_cmpint(w.executors[DL].state, ==, WORLD_LIVE);
+    world_time(&w, 61 * SECOND);
+    g_assert_cmpint(w.executors[DL].state, ==, WORLD_RELEASED);
+}

@@ -118,6 +118,10 @@ struct trp_left {
 };
 #define TRP_LEFT_UNKNOWN INT64_C(-1)
 struct trp_left trp_left_of(const struct trp_engine *e, const struct trp_task_set *s);
+/* How many of its running tasks end within `ns`, as far as is known. Those of which it
+ * is not known, since none has ended or they run for longer than usual, count as such. */
+uint32_t trp_left_end_within(const struct trp_engine *e, const struct trp_task_set *s,
+                             int64_t ns);
 
 /* alloc/patience.c */
 /* Finds requests that may come from additional jobs now; at the end of a step in

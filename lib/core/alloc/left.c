@@ -76,3 +76,13 @@ struct trp_left trp_left_of(const struct trp_engine *e, const struct trp_task_se
     left.all_ns = (int64_t)waves * took + last;
     return left;
 }
+
+uint32_t trp_left_end_within(const struct trp_engine *e, const struct trp_task_set *s,
+                             int64_t ns)
+{
+    int64_t took = s->timed ? median(s) : 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i <= TRP_START_COLUMNS; i++)
+        n += more_of(e, s, i, took) <= ns ? s->began.columns[i].n : 0;
+    return n;
+}

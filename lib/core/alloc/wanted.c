@@ -9,7 +9,8 @@
  * within the limits; too many  idle ones are released, and requests withdrawn, at the
  * end of a stage (none of the class runs while others do), when another class lacks
  * executors, or when they have expired (idle.h). Those that hold cached partitions go
- * after the others, and not at the end of a stage alone. Between the jobs of a program nothing
+ * after the others, and not at the end of a stage alone. Those of a stage whose tasks
+ * wait for one task of a parent each stay while such a task is about to end. Between the jobs of a program nothing
  * runs and nobody waits: executors stay until they expire. A minimum holds while no
  * class lacks an executor that its tasks can use. If one does, nothing is requested to
  * keep a minimum, and what it keeps may expire; if a limit is short it is released at
@@ -27,6 +28,8 @@
 
 /* Who has room is granted it much sooner. */
 #define GRANT_NS INT64_C(50000000)
+
+enum { LOOK = 64 }; /* so many sets of a class are looked at, the first ones */
 
 int trp_wanted_init(struct trp_engine *e, trp_error *err)
 {
@@ -457,6 +460,30 @@ static void give_back(struct trp_engine *e, const struct trp_class *c, bool wait
 
 /* ---- both ---- */
 
+/* Executors for tasks that wait for one task of a parent each (after … each), which is
+ * expected to end sooner than a new executor would come. Where that is not known they
+ * stay as well, until they expire. */
+static uint32_t needed_soon(const struct trp_engine *e, const struct trp_class *c)
+{
+    uint32_t slots = trp_profiles_get(e->profiles, c->profile)->slots;
+    int64_t lead = trp_time_after(e->start_ns, c->wait_ns);
+    uint32_t n = 0, seen = 0;
+    for (const struct trp_task_set *s = c->all; s && n < c->idle.n && seen < LOOK;
+         s = s->class_next, seen++) {
+        uint32_t tasks = 0;
+        for (uint32_t i = 0; i < s->stage->nparents; i++) {
+            const struct trp_stage_link *l = &s->stage->parents[i];
+            const struct trp_task_set *of =
+                l->edge == TRP_EDGE_EACH ? l->parent->set : NULL;
+            for (; of; of = of->overflow)
+                tasks += of->class ? trp_left_end_within(e, of, lead) : 0;
+        }
+        n += tasks / slots + (tasks % slots != 0);
+    }
+    *e->visited += seen;
+    return n;
+}
+
 static void shrink(struct trp_engine *e, struct trp_class *c)
 {
     uint32_t surplus = trp_wanted_surplus(e, c);
@@ -471,6 +498,9 @@ static void shrink(struct trp_engine *e, struct trp_class *c)
     if (!stage_end && !lack)
         return;
     surplus = withdraw(e, c, surplus);
+    /* Where limits over all profiles are set, yield.c says who makes room. */
+    uint32_t soon = surplus && c->idle.n && !e->caps.n ? needed_soon(e, c) : 0;
+    surplus = surplus > soon ? surplus - soon : 0;
     surplus = release_idle(e, c, surplus, false, e->now);
     if (lack && surplus)
         make_room(e, c, surplus);
