@@ -456,6 +456,7 @@ TRP_RARE static void settle(struct trp_engine *e)
     do {
         trp_stages_run_ready(e);
         trp_jobs_check_drained(e);
+        trp_ahead_look_at_news(e);
         if (e->now >= e->ahead_due)
             trp_ahead_look(e);
         if (e->any_dirty && !e->dag.alone) {

@@ -95,7 +95,8 @@ struct trp_engine {
     bool contended;          /* other runs wait for room of this one */
     struct trp_stage *ahead; /* stages that wait for running ones: looked ahead to … */
     int64_t ahead_due;       /* … then */
-    int64_t patience_due;    /* requests that wait are judged again */
+    struct trp_stage *ahead_news; /* … and in this step those that wait for these */
+    int64_t patience_due;         /* requests that wait are judged again */
     int64_t start_ns;  /* the least time from a request to its executor; 0: none came */
     bool dynamic;      /* other executors can be obtained */
     bool sched_alone;  /* scenario/sched_alone.h: no jobs, no offers by itself … */

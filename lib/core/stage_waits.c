@@ -119,13 +119,9 @@ static void explain_requested(struct question *q, const struct trp_class *c)
     const struct trp_engine *e = q->e;
     const struct trp_resource_profile *p = trp_profiles_get(e->profiles, c->profile);
     char needs[256];
-    int64_t since = q->now;
-    for (uint32_t i = 0; i < e->nexecutors; i++) {
-        const struct trp_executor *x = trp_executor_at(e, i);
-        if (x && x->state == TRP_EXECUTOR_REQUESTED && e->classes[x->class] == c &&
-            x->asked_ns < since)
-            since = x->asked_ns;
-    }
+    uint32_t i = 0;
+    const struct trp_executor *first = trp_executor_next(e, &c->requested, &i);
+    int64_t since = first ? first->asked_ns : q->now;
     because(q, TRP_WAIT_EXECUTOR,
             "waiting for an executor of profile %s (%s): %u asked for, the first "
             "%.0f s ago",

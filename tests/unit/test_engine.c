@@ -971,7 +971,7 @@ static void serve_one(struct world *w)
  * work, and requests wait: half of them for a room that is elsewhere. */
 TEST("a step visits few of many executors, sets and stages")
 {
-    enum { TASKS = 1200, EXECUTORS = 400, SINGLE = 600, STAGES = SINGLE + 3 };
+    enum { TASKS = 1200, EXECUTORS = 400, SINGLE = 600, STAGES = 2 * SINGLE + 3 };
     static const struct world_hooks hooks = {.stepped = note_cost};
     struct trp_engine_config c = world_config(EXECUTORS);
     struct trp_parent_spec each = {.stage = 0, .each = true}, after = {.stage = 1};
@@ -998,8 +998,13 @@ TEST("a step visits few of many executors, sets and stages")
     v[2].profile = wider;
     v[2].parents = &after;
     v[2].nparents = 1;
-    for (uint32_t i = 3; i < STAGES; i++)
+    struct trp_parent_spec *before = g_new0(struct trp_parent_spec, STAGES);
+    for (uint32_t i = 3; i < STAGES; i++) {
         v[i] = world_stage("s", 1);
+        before[i].stage = i - SINGLE;
+        v[i].parents = &before[i];
+        v[i].nparents = i >= SINGLE + 3;
+    }
     w.unchecked = true;
     w.manual = true;
     world_submit(&w, v, STAGES);
@@ -1016,6 +1021,7 @@ TEST("a step visits few of many executors, sets and stages")
     }
     g_assert_cmpuint(w.job_ends, ==, 1);
     g_assert_cmpuint(step_costs.most, <=, 64);
+    g_free(before);
     g_free(v);
 }
 

@@ -13,10 +13,10 @@
  * the patience it will have there (patience.c), nothing is requested ahead: once the
  * stage runs it is known what is worth it.
  *
- * The time that is left (left.c) is estimated when 1, 2, 4, … tasks have ended, and by
- * timer at half of the time in between (or, if nothing is known, after a quarter of the
- * time so far). So a stage costs a few estimates of O(1), however many tasks it
- * has, and a launch costs nothing.
+ * The time that is left (left.c) is estimated when 1, 2, 4, … tasks of a parent have
+ * ended, and by timer at half of the time in between (or, if nothing is known, after a
+ * quarter of the time so far). So a stage costs a few estimates of O(1), however many
+ * tasks it has, and a launch costs nothing.
  *
  * For how long. Executors requested ahead count for themselves (`ahead`) until the
  * stage runs; then they are the stage's. They are released if the stage will not run,
@@ -274,19 +274,46 @@ void trp_ahead_look_soon(struct trp_engine *e)
     e->unsettled = true;
 }
 
+/* When to look at the stage again. */
+static int64_t look_at(struct trp_engine *e, struct trp_stage *s)
+{
+    struct trp_class *c = trp_class_of(e, s->profile);
+    ++*e->visited;
+    if (!c || e->draining) {
+        e->out_of_memory |= !c;
+        trp_ahead_over(e, s);
+        return INT64_MAX;
+    }
+    return s->ahead.n ? reconsider(e, s, c) : consider(e, s, c);
+}
+
 void trp_ahead_look(struct trp_engine *e)
 {
     int64_t due = INT64_MAX;
     for (struct trp_stage *s = e->ahead, *next; s; s = next) {
         next = s->ahead.next;
-        struct trp_class *c = trp_class_of(e, s->profile);
-        if (!c || e->draining) {
-            e->out_of_memory |= !c;
-            trp_ahead_over(e, s);
-            continue;
-        }
-        int64_t at = s->ahead.n ? reconsider(e, s, c) : consider(e, s, c);
-        due = trp_earlier(due, at);
+        due = trp_earlier(due, look_at(e, s));
     }
     e->ahead_due = due;
+}
+
+void trp_ahead_news(struct trp_engine *e, struct trp_stage *s)
+{
+    if (!e->ahead || s->has_news)
+        return;
+    s->has_news = true;
+    LL_PREPEND2(e->ahead_news, s, news_next);
+    e->unsettled = true;
+}
+
+void trp_ahead_look_at_news(struct trp_engine *e)
+{
+    while (e->ahead_news) {
+        struct trp_stage *s = e->ahead_news;
+        LL_DELETE2(e->ahead_news, s, news_next);
+        s->has_news = false;
+        for (const struct trp_stage_link *l = s->children; l; l = l->next)
+            if (l->child->ahead.watched)
+                e->ahead_due = trp_earlier(e->ahead_due, look_at(e, l->child));
+    }
 }

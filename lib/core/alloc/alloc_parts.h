@@ -143,6 +143,10 @@ void trp_ahead_refused(struct trp_engine *e, struct trp_class *c);
 /* Looks ahead, now that it is due; at the end of this step. */
 void trp_ahead_look(struct trp_engine *e);
 void trp_ahead_look_soon(struct trp_engine *e);
+/* It is known better how long tasks of the stage take: stages that wait for it are
+ * looked at, at the end of this step. */
+void trp_ahead_news(struct trp_engine *e, struct trp_stage *s);
+void trp_ahead_look_at_news(struct trp_engine *e);
 /* The executor is not, or is no longer, one for a stage that is not ready. */
 static inline void trp_ahead_no_more(struct trp_engine *e, struct trp_executor *x)
 {

@@ -89,14 +89,16 @@ struct trp_stage {
     enum trp_stage_state state;
     enum trp_outcome outcome;
     bool tasks_known, is_map, barrier, indeterminate;
-    bool queued;    /* on the work list */
-    bool failed;    /* it is wanted again when the timer fires */
-    bool roll_back; /* its outputs are of no use any more: all run again */
-    bool end_told;  /* and no attempt was submitted since */
-    bool redo;      /* what its tasks gave may be given again */
-    bool untold;    /* tasks were skipped before its attempt was told */
-    bool checked;   /* it ends when it was told that all is well … */
-    bool asked;     /* … and that was asked */
+    bool queued;                 /* on the work list */
+    bool failed;                 /* it is wanted again when the timer fires */
+    bool roll_back;              /* its outputs are of no use any more: all run again */
+    bool end_told;               /* and no attempt was submitted since */
+    bool redo;                   /* what its tasks gave may be given again */
+    bool untold;                 /* tasks were skipped before its attempt was told */
+    bool checked;                /* it ends when it was told that all is well … */
+    bool asked;                  /* … and that was asked */
+    bool has_news;               /* in the list of those … (trp_ahead_news) */
+    struct trp_stage *news_next; /* … by this */
     uint32_t ranks, ntasks, max_failures, max_running, tolerate, tolerate_ppm;
     uint32_t memory_factor_ppm;
     uint32_t min_executors, max_executors;

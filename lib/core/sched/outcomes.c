@@ -68,7 +68,7 @@ static void count_duration(struct trp_engine *e, struct trp_task_set *s,
         s->mean_ns += (duration_ns - s->mean_ns) >> 3;
     if (s->timed & (s->timed - 1))
         return;
-    trp_ahead_look_soon(e);
+    trp_ahead_news(e, s->stage);
     if (s->class)
         trp_patience_news(e, s->class);
 }
