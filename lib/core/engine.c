@@ -420,6 +420,8 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
         return 0;
     case TRP_EVENT_DATASET:
         return trp_dag_dataset(e, ev->dataset.spec, err);
+    case TRP_EVENT_DATASET_FREED:
+        return trp_dag_free_dataset(e, ev->freed.dataset, err);
     case TRP_EVENT_DATASET_RELEASED:
     case TRP_EVENT_CACHED:
     case TRP_EVENT_OUTPUT_MOVED:

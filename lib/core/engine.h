@@ -281,6 +281,8 @@ enum trp_event_kind {
     TRP_EVENT_DATASET, /* a dataset is described; its id is how many were before */
     TRP_EVENT_DATASET_RELEASED, /* nobody needs its map outputs any more, nor its
                                  * partitions: none is cached from now on */
+    TRP_EVENT_DATASET_FREED, /* the same, and nobody speaks of it again. TRP_EWAIT: something
+                              * is made of it, or a job or a stage of it is not over */
     TRP_EVENT_CACHED, /* an executor caches a partition of a dataset, or no longer */
     TRP_EVENT_OUTPUT_MOVED, /* a map output was handed over to another place */
     TRP_EVENT_CANCEL_STAGE, /* cancels every job that uses it */
@@ -386,6 +388,9 @@ struct trp_event {
         struct {
             uint32_t dataset;
         } released;
+        struct {
+            uint32_t dataset;
+        } freed;
         struct {
             uint32_t dataset, partition;
             trp_executor_id executor;

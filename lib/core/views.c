@@ -98,7 +98,8 @@ uint32_t trp_engine_parents(const trp_engine *e, trp_stage_id stage, trp_stage_i
 /* The number of a dataset among the map outputs. */
 static uint32_t shuffle_of(const trp_engine *e, uint32_t dataset)
 {
-    return dataset < e->dag.graph.n ? e->dag.graph.v[dataset].shuffle : TRP_NONE;
+    const struct trp_dataset *d = trp_graph_get(&e->dag.graph, dataset);
+    return d ? d->shuffle : TRP_NONE;
 }
 
 uint32_t trp_engine_inputs(const trp_engine *e, uint32_t dataset)
@@ -213,5 +214,6 @@ const trp_ledger *trp_engine_ledger(const trp_engine *e, trp_executor_id executo
 
 uint32_t trp_engine_cached(const trp_engine *e, uint32_t dataset)
 {
-    return dataset < e->dag.graph.n ? e->dag.graph.v[dataset].ncached : 0;
+    const struct trp_dataset *d = trp_graph_get(&e->dag.graph, dataset);
+    return d ? d->ncached : 0;
 }

@@ -180,6 +180,7 @@ const struct trp_fields trp_fields_of_event[] = {
         {"dataset", TRP_FIELD_POINTER, AT(trp_event, dataset.spec), 0, 0, &dataset}),
     [TRP_EVENT_DATASET_RELEASED] = ROW("dataset_released",
         EVENT(UNSIGNED, released.dataset)),
+    [TRP_EVENT_DATASET_FREED] = ROW("dataset_freed", EVENT(UNSIGNED, freed.dataset)),
     [TRP_EVENT_CACHED] = ROW("cached",
         EVENT(UNSIGNED, cached.dataset),
         EVENT(UNSIGNED, cached.partition),

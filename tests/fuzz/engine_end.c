@@ -168,9 +168,8 @@ void fuzz_finish(struct fuzz_world *w)
         fuzz_come(w, world_expect(&w->world, w->profile[i]), "late", NULL);
     finish_jobs(w);
     fuzz_step(w, &drain);
-    for (uint32_t i = 0; i < w->ndatasets; i++) {
-        const struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED,
-                                     .released = {i}};
+    for (uint32_t i = w->ndatasets; i-- > 0;) {
+        const struct trp_event ev = {.kind = TRP_EVENT_DATASET_FREED, .freed = {i}};
         fuzz_step(w, &ev);
     }
     for (uint32_t i = 0; i < w->world.nexecutors; i++) {

@@ -329,6 +329,10 @@ static void play_simple(struct world *w, enum kind kind, const uint32_t *a)
     case RELEASE:
         ev.kind = TRP_EVENT_DATASET_RELEASED;
         ev.released.dataset = a[0] % (data_of(w)->ndatasets + 1);
+        if (a[2] % 2) { /* at times it is in use, and stays */
+            ev.kind = TRP_EVENT_DATASET_FREED;
+            ev.freed.dataset = a[0] % (data_of(w)->ndatasets + 1);
+        }
         break;
     case CANCEL:
         ev.kind = TRP_EVENT_CANCEL_JOB;

@@ -160,10 +160,13 @@ static void settle(struct world *w)
 
 static void leave(struct world *w)
 {
-    struct trp_event ev = {.kind = TRP_EVENT_DATASET_RELEASED};
-    for (uint32_t i = 0; i < data_of(w)->ndatasets; i++) {
-        ev.released.dataset = i;
+    struct trp_event ev = {.kind = TRP_EVENT_DATASET_FREED};
+    for (uint32_t i = data_of(w)->ndatasets; i-- > 0;) { /* children before parents */
+        ev.freed.dataset = i;
         world_try(w, &ev);
+        if (w->engine->dag.graph.v[i])
+            world_break(w, "datasets can be freed when all jobs are done", "dataset %u",
+                        i);
     }
     for (uint32_t i = 0; i < 40 && !w->broken; i++) {
         serve(w);

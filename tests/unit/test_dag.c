@@ -289,6 +289,40 @@ TEST("a second job runs on the first ones outputs")
     g_assert_cmpuint(w.nverdicts, ==, 7);
 }
 
+TEST("a dataset that was freed is there no more, and takes its outputs along")
+{
+    WORLD w;
+    start(&w, 2, true);
+    struct trp_dataset_spec a = {.name = "a", .partitions = 2};
+    struct trp_dataset_parent from_a = {.dataset = add_dataset(&w, &a),
+                                        .shuffle = true};
+    struct trp_dataset_spec b = {
+        .name = "b", .partitions = 1, .parents = &from_a, .nparents = 1};
+    uint32_t id = add_dataset(&w, &b);
+    struct trp_event free_a = {.kind = TRP_EVENT_DATASET_FREED,
+                               .freed = {from_a.dataset}},
+                     free_b = {.kind = TRP_EVENT_DATASET_FREED, .freed = {id}};
+    struct trp_job_spec job = {.is_dataset = true, .dataset = id};
+    struct trp_event submit = {.kind = TRP_EVENT_JOB, .job = {&job}};
+    trp_error err;
+    submit_dataset(&w, id);
+    g_assert_cmpint(trp_engine_step(w.engine, w.now, &free_b, &err), ==, TRP_EWAIT);
+    g_assert_cmpstr(err.text, ==, "dataset b is in use");
+    world_run_out(&w, SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+    g_assert_cmpuint(trp_engine_inputs(w.engine, from_a.dataset), ==, 2);
+    g_assert_cmpint(trp_engine_step(w.engine, w.now, &free_a, &err), ==, TRP_EWAIT);
+    g_assert_cmpint(trp_engine_step(w.engine, w.now, &free_b, &err), ==, 0);
+    g_assert_cmpint(trp_engine_step(w.engine, w.now, &free_a, &err), ==, 0);
+    g_assert_cmpuint(trp_engine_inputs(w.engine, from_a.dataset), ==, 0);
+    g_assert_cmpint(trp_engine_step(w.engine, w.now, &free_a, &err), ==, TRP_EINVAL);
+    g_assert_cmpint(trp_engine_step(w.engine, w.now, &submit, &err), ==, TRP_EINVAL);
+    struct trp_dataset_spec c = {
+        .name = "c", .partitions = 1, .parents = &from_a, .nparents = 1};
+    struct trp_event add = {.kind = TRP_EVENT_DATASET, .dataset = {&c}};
+    g_assert_cmpint(trp_engine_step(w.engine, w.now, &add, &err), ==, TRP_EINVAL);
+}
+
 TEST("outputs are awaited until they were read")
 {
     WORLD w;

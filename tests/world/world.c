@@ -298,7 +298,8 @@ int world_try(struct world *w, const struct trp_event *ev)
                       : trp_engine_step(w->engine, w->now, ev, &err);
     if (rc < 0 && ev->kind == TRP_EVENT_JOB)
         forget_job(w);
-    if (rc < 0 && (rc != TRP_EINVAL || !*err.text))
+    const bool later = rc == TRP_EWAIT && ev->kind == TRP_EVENT_DATASET_FREED;
+    if (rc < 0 && !later && (rc != TRP_EINVAL || !*err.text))
         world_break(w, "an event is taken, or impossible", "event %d: %d: %s",
                     (int)ev->kind, rc, err.text);
     world_drain(w);

@@ -156,7 +156,7 @@ struct trp_job {
     trp_job_id id;
     char *name; /* NULL: its number */
     char *pool; /* NULL: "default" */
-    bool keep_going, map_only, redo;
+    bool keep_going, of_dataset, map_only, redo;
     struct trp_stage *final; /* dataset jobs */
     struct trp_use *uses;    /* array, by stage id */
     uint32_t nuses;

@@ -12,7 +12,7 @@
 
 static struct trp_stage **map_stage(struct trp_engine *e, uint32_t dataset)
 {
-    uint32_t shuffle = e->dag.graph.v[dataset].shuffle;
+    uint32_t shuffle = e->dag.graph.v[dataset]->shuffle;
     return shuffle < e->dag.nmap_stages ? &e->dag.map_stages[shuffle] : NULL;
 }
 
@@ -25,7 +25,7 @@ static struct trp_stage *find_map_stage(struct trp_engine *e, uint32_t dataset)
 /* The dataset's number among the map outputs, where its outputs may be already. */
 static int take_shuffle(struct trp_engine *e, uint32_t dataset, trp_error *err)
 {
-    struct trp_dataset *d = &e->dag.graph.v[dataset];
+    struct trp_dataset *d = e->dag.graph.v[dataset];
     struct trp_dag *dag = &e->dag;
     if (d->shuffle == TRP_NONE)
         d->shuffle = dag->nshuffles++;
@@ -59,7 +59,7 @@ static int stage_profile(struct trp_engine *e, trp_profile_id *ret, trp_error *e
 static int check_barrier(struct trp_engine *e, uint32_t dataset, trp_profile_id profile,
                          uint32_t ntasks, trp_error *err)
 {
-    const struct trp_dataset *d = &e->dag.graph.v[dataset];
+    const struct trp_dataset *d = e->dag.graph.v[dataset];
     if (!d->barrier)
         return 0;
     int rc = trp_gate_check(e, d->name, profile, d->partitions, err);
@@ -77,13 +77,13 @@ static bool note_preferences(struct trp_engine *e, struct trp_stage *s)
 {
     const struct trp_graph *g = &e->dag.graph;
     for (uint32_t i = 0; i < g->chain.n; i++)
-        s->nprefer += may_prefer(&g->v[g->chain.v[i]]);
+        s->nprefer += may_prefer(g->v[g->chain.v[i]]);
     s->prefer = malloc((s->nprefer ? s->nprefer : 1) * sizeof(*s->prefer));
     if (!s->prefer)
         return false;
     s->nprefer = 0;
     for (uint32_t i = 0; i < g->chain.n; i++) {
-        const struct trp_dataset *d = &g->v[g->chain.v[i]];
+        const struct trp_dataset *d = g->v[g->chain.v[i]];
         s->cache_in_chain |= d->may_cache;
         for (uint32_t k = 0; k < d->nparents; k++)
             s->has_runs |= d->parents[k].begin || d->parents[k].nfirst;
@@ -97,7 +97,7 @@ static struct trp_stage *make(struct trp_engine *e, struct trp_job *j, uint32_t 
                               bool map, trp_profile_id profile)
 {
     struct trp_graph *g = &e->dag.graph;
-    const struct trp_dataset *d = &g->v[dataset];
+    const struct trp_dataset *d = g->v[dataset];
     struct trp_stage_spec spec = {
         .name = d->name,
         .profile = profile,
@@ -113,6 +113,7 @@ static struct trp_stage *make(struct trp_engine *e, struct trp_job *j, uint32_t 
         return NULL;
     s->first_job = j->id;
     s->dataset = dataset;
+    g->v[dataset]->users++;
     s->bits = calloc((size_t)d->partitions / 64 + 1, sizeof(*s->bits));
     if (!s->bits || !note_preferences(e, s))
         return NULL;
@@ -132,8 +133,8 @@ static int make_map(struct trp_engine *e, struct trp_job *j, uint32_t dataset,
     trp_profile_id profile = {0};
     int rc = stage_profile(e, &profile, err);
     if (rc == 0)
-        rc =
-            check_barrier(e, dataset, profile, e->dag.graph.v[dataset].partitions, err);
+        rc = check_barrier(e, dataset, profile, e->dag.graph.v[dataset]->partitions,
+                           err);
     if (rc == 0 && !trp_graph_walk(&e->dag.graph, dataset, false))
         rc = trp_error_set(err, TRP_ENOMEM, "out of memory for a stage");
     if (rc == 0)
@@ -189,7 +190,7 @@ static void ask_for(struct trp_stage *s, const struct trp_job *j)
 
 static uint32_t distinct_partitions(const struct trp_engine *e, const struct trp_job *j)
 {
-    uint32_t partitions = e->dag.graph.v[j->dataset].partitions, n = 0;
+    uint32_t partitions = e->dag.graph.v[j->dataset]->partitions, n = 0;
     uint8_t *seen = j->partitions ? calloc(partitions, 1) : NULL;
     if (!seen)
         return partitions;

@@ -12,6 +12,8 @@
 
 static void dataset_free(struct trp_dataset *d)
 {
+    if (!d)
+        return;
     free(d->name);
     for (uint32_t i = 0; i < d->nparents; i++)
         free(d->parents[i].first);
@@ -19,13 +21,15 @@ static void dataset_free(struct trp_dataset *d)
     free(d->prefer_first);
     free(d->prefer_hosts);
     free(d->cached);
+    free(d);
 }
 
 void trp_graph_free(struct trp_graph *g)
 {
     for (uint32_t i = 0; i < g->n; i++) {
-        trp_graph_uncache(g, i);
-        dataset_free(&g->v[i]);
+        if (g->v[i])
+            trp_graph_uncache(g, i);
+        dataset_free(g->v[i]);
     }
     free(g->v);
     free(g->executors);
@@ -41,7 +45,7 @@ void trp_graph_free(struct trp_graph *g)
 static bool runs_are_good(const struct trp_graph *g, const struct trp_dataset_spec *s,
                           const struct trp_dataset_parent *p)
 {
-    uint32_t last = g->v[p->dataset].partitions;
+    uint32_t last = g->v[p->dataset]->partitions;
     if (p->nfirst == 0)
         return true;
     for (uint32_t i = p->nfirst; i-- > 0; last = p->first[i])
@@ -59,7 +63,7 @@ static int check(const struct trp_graph *g, const struct trp_dataset_spec *s,
         return trp_error_set(err, TRP_ELIMIT, "dataset %s: %u partitions, at most %u",
                              name, s->partitions, (unsigned)TRP_DATASET_PARTITIONS_MAX);
     for (uint32_t i = 0; i < s->nparents; i++)
-        if (s->parents[i].dataset >= g->n)
+        if (!trp_graph_get(g, s->parents[i].dataset))
             return trp_error_set(err, TRP_EINVAL,
                                  "dataset %s: its parent does not stand before it",
                                  name);
@@ -87,7 +91,7 @@ static bool copy_parents(struct trp_graph *g, struct trp_dataset *d,
         return false;
     for (; d->nparents < s->nparents; d->nparents++) {
         const struct trp_dataset_parent *p = &s->parents[d->nparents];
-        const struct trp_dataset *parent = &g->v[p->dataset];
+        const struct trp_dataset *parent = g->v[p->dataset];
         struct trp_dataset_edge edge = {.dataset = p->dataset,
                                         .shuffle = p->shuffle,
                                         .begin = p->begin,
@@ -129,7 +133,10 @@ int trp_graph_add(struct trp_graph *g, const struct trp_dataset_spec *spec,
     int rc = check(g, spec, err);
     if (rc < 0)
         return rc;
-    struct trp_dataset d = {
+    struct trp_dataset *d = calloc(1, sizeof(*d));
+    if (!d)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for a dataset");
+    *d = (struct trp_dataset){
         .name = strdup(spec->name ? spec->name : ""),
         .partitions = spec->partitions,
         .profile = spec->has_profile ? spec->profile.n : TRP_NONE,
@@ -138,14 +145,26 @@ int trp_graph_add(struct trp_graph *g, const struct trp_dataset_spec *spec,
         .indeterminate = spec->indeterminate,
         .shuffle = TRP_NONE,
     };
-    if (!d.name || !copy_parents(g, &d, spec) || !copy_hosts(&d, spec, hosts) ||
+    if (!d->name || !copy_parents(g, d, spec) || !copy_hosts(d, spec, hosts) ||
         !TRP_ARRAY_GROW(g->v, g->n, g->cap)) {
-        dataset_free(&d);
+        dataset_free(d);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a dataset");
     }
+    for (uint32_t i = 0; i < d->nparents; i++)
+        g->v[d->parents[i].dataset]->users++;
     *ret_id = g->n;
     g->v[g->n++] = d;
     return 0;
+}
+
+void trp_graph_remove(struct trp_graph *g, uint32_t dataset)
+{
+    struct trp_dataset *d = g->v[dataset];
+    trp_graph_uncache(g, dataset);
+    for (uint32_t i = 0; i < d->nparents; i++)
+        g->v[d->parents[i].dataset]->users--;
+    dataset_free(d);
+    g->v[dataset] = NULL;
 }
 
 /* ---- walks ---- */
@@ -154,21 +173,21 @@ int trp_graph_add(struct trp_graph *g, const struct trp_dataset_spec *spec,
  * the first on top. */
 static bool visit_dataset(struct trp_graph *g, uint32_t dataset)
 {
-    const struct trp_dataset *d = &g->v[dataset];
+    const struct trp_dataset *d = g->v[dataset];
     if (!trp_stack_push(&g->chain, dataset))
         return false;
     if (d->profile != TRP_NONE && !trp_stack_push(&g->profiles, d->profile))
         return false;
     for (uint32_t i = 0; i < d->nparents; i++) {
         uint32_t p = d->parents[i].dataset;
-        if (!d->parents[i].shuffle || g->v[p].read == g->walk)
+        if (!d->parents[i].shuffle || g->v[p]->read == g->walk)
             continue;
-        g->v[p].read = g->walk;
+        g->v[p]->read = g->walk;
         if (!trp_stack_push(&g->shuffles, p))
             return false;
     }
     for (uint32_t i = d->nparents; i-- > 0;)
-        if (!d->parents[i].shuffle && g->v[d->parents[i].dataset].seen != g->walk &&
+        if (!d->parents[i].shuffle && g->v[d->parents[i].dataset]->seen != g->walk &&
             !trp_stack_push(&g->todo, d->parents[i].dataset))
             return false;
     return true;
@@ -178,7 +197,8 @@ void trp_graph_begin_walk(struct trp_graph *g)
 {
     if (++g->walk == 0) { /* the numbers are used up: start them again */
         for (uint32_t i = 0; i < g->n; i++)
-            g->v[i].seen = g->v[i].read = 0;
+            if (g->v[i])
+                g->v[i]->seen = g->v[i]->read = 0;
         g->walk = 1;
     }
 }
@@ -191,7 +211,7 @@ bool trp_graph_walk(struct trp_graph *g, uint32_t dataset, bool stop_at_cached)
         return false;
     while (g->todo.n) {
         uint32_t at = g->todo.v[--g->todo.n];
-        struct trp_dataset *d = &g->v[at];
+        struct trp_dataset *d = g->v[at];
         if (d->seen == g->walk)
             continue;
         d->seen = g->walk;
@@ -206,7 +226,8 @@ bool trp_graph_walk(struct trp_graph *g, uint32_t dataset, bool stop_at_cached)
 bool trp_graph_run(const struct trp_graph *g, const struct trp_dataset_edge *edge,
                    uint32_t from, uint32_t to, uint32_t *ret_from, uint32_t *ret_to)
 {
-    const uint32_t n = edge->nfirst ? edge->nfirst - 1 : g->v[edge->dataset].partitions;
+    const uint32_t n =
+        edge->nfirst ? edge->nfirst - 1 : g->v[edge->dataset]->partitions;
     from = from > edge->begin ? from - edge->begin : 0;
     to = to > edge->begin ? to - edge->begin : 0;
     to = to < n ? to : n;
@@ -222,10 +243,10 @@ int trp_graph_check_barrier(struct trp_graph *g, uint32_t dataset, uint32_t ntas
     if (!trp_graph_walk(g, dataset, false))
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a walk");
     for (uint32_t i = 0; i < g->chain.n; i++) {
-        const struct trp_dataset *d = &g->v[g->chain.v[i]];
+        const struct trp_dataset *d = g->v[g->chain.v[i]];
         uint32_t barriers = 0;
         for (uint32_t p = 0; p < d->nparents; p++)
-            barriers += g->v[d->parents[p].dataset].barrier;
+            barriers += g->v[d->parents[p].dataset]->barrier;
         if (d->partitions != ntasks || barriers > 1)
             return trp_error_set(
                 err, TRP_EINVAL,
@@ -255,7 +276,7 @@ static bool reach_executor(struct trp_graph *g, uint32_t executor)
 int trp_graph_cache(struct trp_graph *g, uint32_t dataset, uint32_t partition,
                     uint32_t executor)
 {
-    struct trp_dataset *d = dataset < g->n ? &g->v[dataset] : NULL;
+    struct trp_dataset *d = trp_graph_get(g, dataset);
     if (!d || !d->may_cache || partition >= d->partitions)
         return TRP_ENOENT;
     if (!d->cached)
@@ -279,7 +300,7 @@ int trp_graph_cache(struct trp_graph *g, uint32_t dataset, uint32_t partition,
 
 static void uncache(struct trp_graph *g, struct trp_cached *c)
 {
-    struct trp_dataset *d = &g->v[c->dataset];
+    struct trp_dataset *d = g->v[c->dataset];
     LL_DELETE(d->cached[c->partition], c);
     d->ncached -= !d->cached[c->partition];
     DL_DELETE2(g->executors[c->executor].first, c, of_executor_prev, of_executor_next);
@@ -290,7 +311,7 @@ static void uncache(struct trp_graph *g, struct trp_cached *c)
 void trp_graph_uncache_copy(struct trp_graph *g, uint32_t dataset, uint32_t partition,
                             uint32_t executor)
 {
-    struct trp_dataset *d = dataset < g->n ? &g->v[dataset] : NULL;
+    struct trp_dataset *d = trp_graph_get(g, dataset);
     if (!d || !d->cached || partition >= d->partitions)
         return;
     for (struct trp_cached *c = d->cached[partition]; c; c = c->next)
@@ -313,7 +334,7 @@ uint32_t trp_graph_cached_on(const struct trp_graph *g, uint32_t executor)
 
 void trp_graph_uncache(struct trp_graph *g, uint32_t dataset)
 {
-    struct trp_dataset *d = &g->v[dataset];
+    struct trp_dataset *d = g->v[dataset];
     for (uint32_t i = 0; d->cached && i < d->partitions; i++)
         while (d->cached[i])
             uncache(g, d->cached[i]);

@@ -8,6 +8,8 @@
  * parent in a stage of its own, whose outputs every partition reads. The *chain* of a
  * dataset is everything reached over narrow parents: one stage computes it. Datasets
  * are added parents first, so ids grow from parents to children, and are never changed.
+ * One that nothing is made of, and that no job or stage is about, may be removed; its
+ * number is not given again.
  *
  * Every walk keeps a stack of its own: a chain of 100,000 datasets is no deeper for the
  * C stack than one of 2. Work memory belongs to the graph and is used again.
@@ -56,10 +58,11 @@ struct trp_dataset {
     uint32_t shuffle; /* its number among the map outputs; TRP_NONE: none yet */
     uint32_t seen;    /* number of the last walk that came here … */
     uint32_t read;    /* … and that found it shuffled */
+    uint32_t users;   /* datasets made of it, jobs and stages that compute it */
 };
 
 struct trp_graph {
-    struct trp_dataset *v;
+    struct trp_dataset **v; /* NULL: it was removed */
     uint32_t n, cap, walk;
     struct trp_cached_list *executors; /* the cached copies of each */
     uint32_t nexecutors, executors_cap;
@@ -69,10 +72,20 @@ struct trp_graph {
 
 void trp_graph_free(struct trp_graph *g);
 
+/* NULL: there is none of this number. */
+static inline struct trp_dataset *trp_graph_get(const struct trp_graph *g,
+                                                uint32_t dataset)
+{
+    return dataset < g->n ? g->v[dataset] : NULL;
+}
+
 /* A dataset; `hosts` are the numbers of the hosts that `spec` prefers, in its order.
  * TRP_EINVAL: a parent that is not there, or a bad amount; TRP_ELIMIT; TRP_ENOMEM. */
 int trp_graph_add(struct trp_graph *g, const struct trp_dataset_spec *spec,
                   const uint32_t *hosts, uint32_t *ret_id, trp_error *err);
+
+/* Removes one that has no users. */
+void trp_graph_remove(struct trp_graph *g, uint32_t dataset);
 
 /* Walks the chain of a dataset into g->chain (its datasets, in the order in which they
  * are asked for a preference), g->shuffles (shuffled datasets that it reads, once each)

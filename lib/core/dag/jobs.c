@@ -156,6 +156,8 @@ void trp_jobs_free_dead(struct trp_engine *e)
         struct trp_job *j = e->dag.dead_jobs;
         e->dag.dead_jobs = j->dead_next;
         e->jobs[j->id.n] = NULL;
+        if (j->of_dataset)
+            e->dag.graph.v[j->dataset]->users--;
         job_free(j);
     }
 }
@@ -326,9 +328,9 @@ static int submit_stages(struct trp_engine *e, const struct trp_job_spec *spec,
 static int check_dataset(const struct trp_engine *e, const struct trp_job_spec *spec,
                          trp_error *err)
 {
-    if (spec->dataset >= e->dag.graph.n)
+    const struct trp_dataset *d = trp_graph_get(&e->dag.graph, spec->dataset);
+    if (!d)
         return trp_error_set(err, TRP_EINVAL, "there is no dataset %u", spec->dataset);
-    const struct trp_dataset *d = &e->dag.graph.v[spec->dataset];
     for (uint32_t i = 0; spec->some && i < spec->npartitions; i++)
         if (spec->partitions[i] >= d->partitions)
             return trp_error_set(err, TRP_EINVAL,
@@ -366,10 +368,11 @@ static int submit_dataset(struct trp_engine *e, const struct trp_job_spec *spec,
                           struct trp_job *j, trp_error *err)
 {
     bool none =
-        spec->some ? !spec->npartitions : !e->dag.graph.v[spec->dataset].partitions;
+        spec->some ? !spec->npartitions : !e->dag.graph.v[spec->dataset]->partitions;
     j->dataset = spec->dataset;
     j->map_only = spec->map_only;
     j->redo = spec->redo;
+    j->of_dataset = true;
     if (spec->some && !none) {
         j->partitions = malloc(spec->npartitions * sizeof(*j->partitions));
         if (!j->partitions)
@@ -378,6 +381,7 @@ static int submit_dataset(struct trp_engine *e, const struct trp_job_spec *spec,
                spec->npartitions * sizeof(*j->partitions));
         j->npartitions = spec->npartitions;
     }
+    e->dag.graph.v[j->dataset]->users++;
     enter(e, j);
     if (e->draining)
         trp_job_stop(e, j, "");

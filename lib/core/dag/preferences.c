@@ -60,7 +60,7 @@ static bool add_dataset(struct trp_engine *e, uint32_t *n, const struct trp_data
             return false;
     if (*n > before || d->nparents != 1 || !d->parents->shuffle)
         return true;
-    uint32_t shuffle = e->dag.graph.v[d->parents->dataset].shuffle;
+    uint32_t shuffle = e->dag.graph.v[d->parents->dataset]->shuffle;
     return add_largest(e, n, shuffle, task, d->partitions);
 }
 
@@ -128,7 +128,7 @@ static bool add_reads(struct trp_engine *e, uint32_t *n, const struct trp_stage 
         return false;
     while (e->dag.nreads) {
         const struct trp_read at = e->dag.reads[--e->dag.nreads];
-        struct trp_dataset *d = &g->v[at.dataset];
+        struct trp_dataset *d = g->v[at.dataset];
         if (d->seen == g->walk || (at.spare && *n > before))
             continue;
         d->seen = g->walk;
@@ -153,7 +153,7 @@ static bool add_task(struct trp_engine *e, uint32_t *n, const struct trp_stage *
         return add_reads(e, n, s, task);
     uint32_t before = *n;
     for (uint32_t i = 0; i < s->nprefer && *n == before; i++)
-        if (!add_dataset(e, n, &e->dag.graph.v[s->prefer[i]], task))
+        if (!add_dataset(e, n, e->dag.graph.v[s->prefer[i]], task))
             return false;
     return true;
 }

@@ -37,11 +37,11 @@ int trp_dag_dataset(struct trp_engine *e, const struct trp_dataset_spec *spec,
 static bool release_dataset(struct trp_engine *e, uint32_t dataset)
 {
     struct trp_graph *g = &e->dag.graph;
-    if (dataset >= g->n)
+    if (!trp_graph_get(g, dataset))
         return false;
-    uint32_t shuffle = g->v[dataset].shuffle;
+    uint32_t shuffle = g->v[dataset]->shuffle;
     trp_graph_uncache(g, dataset);
-    g->v[dataset].may_cache = false;
+    g->v[dataset]->may_cache = false;
     for (uint32_t i = 0; i < g->nexecutors; i++)
         trp_supply_cached(e, i);
     e->dag.changes++;
@@ -50,6 +50,18 @@ static bool release_dataset(struct trp_engine *e, uint32_t dataset)
     trp_map_outputs_unregister(e->dag.outputs, shuffle);
     trp_supply_shuffle_gone(e, shuffle);
     return true;
+}
+
+int trp_dag_free_dataset(struct trp_engine *e, uint32_t dataset, trp_error *err)
+{
+    const struct trp_dataset *d = trp_graph_get(&e->dag.graph, dataset);
+    if (!d)
+        return trp_error_set(err, TRP_EINVAL, "there is no dataset %u", dataset);
+    if (d->users)
+        return trp_error_set(err, TRP_EWAIT, "dataset %s is in use", d->name);
+    release_dataset(e, dataset);
+    trp_graph_remove(&e->dag.graph, dataset);
+    return 0;
 }
 
 /* Can outputs lie there: on the executor, or with the files of its host? */

@@ -39,6 +39,9 @@ uint16_t trp_dag_held(const struct trp_stage *s, uint32_t task);
 
 /* ---- seam.c: events that only the DAG cares for ---- */
 
+/* Removes one: TRP_EINVAL: it is not there; TRP_EWAIT: datasets are made of it, or jobs or
+ * stages are about it. */
+int trp_dag_free_dataset(struct trp_engine *e, uint32_t dataset, trp_error *err);
 int trp_dag_dataset(struct trp_engine *e, const struct trp_dataset_spec *spec,
                     trp_error *err);
 /* False: it speaks of something that is not there. */

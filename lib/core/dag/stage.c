@@ -94,6 +94,8 @@ void trp_stage_free(struct trp_engine *e, struct trp_stage *s)
     for (uint32_t i = 0; i < s->nparents; i++)
         if (s->parents[i].parent)
             unlink(&s->parents[i]);
+    if (s->dataset != TRP_NONE)
+        e->dag.graph.v[s->dataset]->users--;
     for (struct trp_stage_link *l = s->children; l; l = l->next)
         l->parent = NULL; /* a child that lives longer, for its attempts' sake */
     if (s->is_map && s->dataset == TRP_NONE) {

@@ -67,7 +67,7 @@ void trp_stage_want(struct trp_engine *e, struct trp_stage *s)
 static bool reads(const struct trp_engine *e, const struct trp_stage_link *l)
 {
     const struct trp_graph *g = &e->dag.graph;
-    return !l->child->cache_in_chain || g->v[l->parent->dataset].read == g->walk;
+    return !l->child->cache_in_chain || g->v[l->parent->dataset]->read == g->walk;
 }
 
 static void resolve(struct trp_engine *e, struct trp_stage *s)

@@ -82,8 +82,8 @@ static json_t *each_shuffle(const struct trp_sim_dag *s,
     const struct trp_graph *g = &s->engine->dag.graph;
     json_t *all = json_object();
     for (uint32_t i = 0; i < g->n; i++)
-        if (trp_map_outputs_known(s->engine->dag.outputs, g->v[i].shuffle))
-            json_object_set_new(all, g->v[i].name, of(s, g->v[i].shuffle));
+        if (trp_map_outputs_known(s->engine->dag.outputs, g->v[i]->shuffle))
+            json_object_set_new(all, g->v[i]->name, of(s, g->v[i]->shuffle));
     return all;
 }
 
@@ -105,7 +105,7 @@ static json_t *parents(struct trp_sim_dag *s, const struct trp_yaml_node *wanted
         trp_sim_work(s->c, g->chain.n);
         json_t *list = json_array();
         for (uint32_t p = 0; p < g->shuffles.n; p++)
-            json_array_append_new(list, json_string(g->v[g->shuffles.v[p]].name));
+            json_array_append_new(list, json_string(g->v[g->shuffles.v[p]]->name));
         json_object_set_new(all, key->text, list);
     }
     return all;

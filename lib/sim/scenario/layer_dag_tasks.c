@@ -63,7 +63,7 @@ static int read_from(struct trp_sim_dag *s, const struct trp_yaml_node *node,
     int n = trp_sim_dag_dataset(s, node, v.stage);
     if (n < 0)
         return n;
-    uint32_t shuffle = s->engine->dag.graph.v[s->datasets[n].id].shuffle;
+    uint32_t shuffle = s->engine->dag.graph.v[s->datasets[n].id]->shuffle;
     *ret_stage = shuffle < s->engine->dag.nmap_stages
                      ? s->engine->dag.map_stages[shuffle]
                      : NULL;
