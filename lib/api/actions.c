@@ -184,7 +184,7 @@ static int combine_parts(trp_job *j, struct trp_reducer *r)
     return trp_context_fail(j->context, TRP_EFAILED,
                             "stage %s: combining the partitions on the driver: %s %s "
                             "(code %d)",
-                            j->context->told[j->told].name, j->end.step.name,
+                            j->context->told[j->told]->name, j->end.step.name,
                             r->failed ? r->failed : "failed", rc);
 }
 

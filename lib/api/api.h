@@ -9,6 +9,12 @@
  * one partition of any node comes from partitions of sources, its *members*, one after
  * the other, and each of them through the steps on one path (chain.h).
  *
+ * A node is *held* while the program may be expected to use its handle (trp_dataset_held),
+ * and *wanted* when something held is made of it, or a job that is not over computes that.
+ * What the driver knows of a node, and all that executors have of it, goes when it is not
+ * wanted; its memory when its handle was freed as well and nothing is made of it
+ * (reach.c).
+ *
  * A source that is read from the program or from files has *inputs*: the bytes that go
  * with the launch of each partition's task, one after the other in one buffer, made
  * when the dataset is made. A coalesced node has those of its members.
@@ -83,9 +89,14 @@ struct trp_dataset {
     trp_dataset *next; /* the context's list */
     enum trp_node_kind kind;
     uint32_t partitions;
-    uint32_t steps;     /* and coalesced nodes on the longest path from a source */
-    trp_dataset *a, *b; /* what it is made of; NULL for a source */
-    uint64_t walk;      /* the walk that saw it last, and its place there */
+    uint32_t steps;      /* and coalesced nodes on the longest path from a source */
+    trp_dataset *a, *b;  /* what it is made of; NULL for a source */
+    trp_dataset *lender; /* in whose memory its name or hosts are; NULL: in its own */
+    bool freed;          /* its handle: the program uses it no more */
+    uint8_t made; /* 0: nothing was made of it; 1: something; 2: and it was used once
+                          * more since */
+    uint32_t jobs, running; /* those on it that there are; that are not over */
+    uint64_t walk;          /* the walk that saw it last, and its place there */
     uint32_t place;
     uint32_t maker;  /* its number: what its function adds to accumulators */
     uint32_t result; /* the dataset of its last action (lineage.c); TRP_NONE: none */
@@ -159,11 +170,13 @@ struct trp_context {
     trp_dataset *datasets;
     trp_profile *profile_handles;
     trp_rows *rows;
+    bool unreached; /* something may be out of reach by now (reach.c) */
     uint64_t walks;
     trp_dataset **nodes; /* of the last walk (chain.c); reused */
     uint32_t nnodes, nodes_capacity;
-    struct trp_buf body;   /* of a stage that is being described; reused */
-    struct trp_told *told; /* by number: datasets that the driver knows (lineage.c) */
+    struct trp_buf body;    /* of a stage that is being described; reused */
+    struct trp_told **told; /* by number: datasets that the driver knows (lineage.c);
+                             * NULL: it was freed */
     uint32_t ntold, told_capacity;
 };
 
@@ -215,8 +228,31 @@ trp_dataset *trp_dataset_source(trp_context *ctx, enum trp_node_kind kind,
 /* Whether it may stand in lines that people read: 1 to TRP_STAGE_NAME_MAX bytes of UTF-8
  * without control characters. NULL: no. */
 bool trp_name_is_text(const char *name);
+/* `n`, which the program has made of `d`. NULL: it could not. */
+static inline trp_dataset *trp_dataset_made_of(trp_dataset *n, trp_dataset *d)
+{
+    if (n && d->made < 2)
+        d->made++;
+    return n;
+}
+/* A handle that the program never had, or lost: it counts as freed. */
+static inline trp_dataset *trp_dataset_inner(trp_dataset *d)
+{
+    if (d)
+        d->freed = true;
+    return d;
+}
+/* Frees one: it is in no list. */
+void trp_dataset_release(trp_dataset *d);
 /* Frees all datasets. */
 void trp_datasets_free(trp_context *ctx);
+
+/* ---- reach.c ---- */
+
+/* Lets go of all that cannot be reached any more, when something may be so. */
+void trp_reach_sweep(trp_context *ctx);
+/* A checkpoint was written: what it was made of is as something that was used once. */
+void trp_reach_cut(trp_dataset *d);
 
 /* ---- profile_api.c ---- */
 

@@ -82,7 +82,7 @@ trp_dataset *trp_checkpoint(trp_dataset *d, const char *folder)
         n->checkpoint.folder = memcpy(n + 1, whole, size);
     }
     free(whole);
-    return n;
+    return trp_dataset_made_of(n, d);
 }
 
 int trp_checkpoint_write(trp_dataset *d, const char *pool)
@@ -95,6 +95,8 @@ int trp_checkpoint_write(trp_dataset *d, const char *pool)
         return rc;
     trp_job_free(j);
     d->checkpoint.written = true;
+    trp_reach_cut(d->checkpoint.from);
+    d->checkpoint.from = NULL;
     return 0;
 }
 

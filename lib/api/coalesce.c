@@ -63,5 +63,8 @@ trp_dataset *trp_coalesce(trp_dataset *d, uint32_t partitions)
     if (!d)
         return NULL;
     trp_dataset *n = trp_dataset_coalesced(d, partitions);
-    return n && layout(n) == 0 ? n : NULL;
+    if (n && layout(n) == 0)
+        return trp_dataset_made_of(n, d);
+    trp_dataset_inner(n);
+    return NULL;
 }

@@ -7,8 +7,9 @@
  * into it. A range needs nothing: the task computes its values from its number, so a
  * million partitions cost the driver nothing.
  *
- * Handles live until trp_finalize. Reference counts were rejected: a chain's
- * intermediate handles have no owner in C, and a node takes little over 100 bytes.
+ * Handles live until trp_dataset_free or trp_finalize. A chain's intermediate handles have
+ * no owner in C: what is kept for them goes with the chain (reach.c), and a node that stays
+ * takes little over 100 bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static trp_dataset *node_new(trp_context *ctx, enum trp_node_kind kind,
     return d;
 }
 
-static void node_free(trp_dataset *d)
+void trp_dataset_release(trp_dataset *d)
 {
     if (trp_chain_has_inputs(d->kind) || d->kind == TRP_NODE_COALESCE) {
         free(d->inputs.data);
@@ -51,7 +52,7 @@ void trp_datasets_free(trp_context *ctx)
     while (ctx->datasets) {
         trp_dataset *d = ctx->datasets;
         ctx->datasets = d->next;
-        node_free(d);
+        trp_dataset_release(d);
     }
 }
 
@@ -247,7 +248,7 @@ static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char
     n->step = (struct trp_step){name, arg_size ? n + 1 : NULL, arg_size};
     n->a = d;
     n->steps = d->steps + 1;
-    return n;
+    return trp_dataset_made_of(n, d);
 }
 
 trp_dataset *trp_transform(trp_dataset *d, trp_function f, const void *arg,
@@ -283,7 +284,9 @@ trp_dataset *trp_union(trp_dataset *a, trp_dataset *b)
     d->a = a;
     d->b = b;
     d->steps = a->steps > b->steps ? a->steps : b->steps;
-    return d;
+    if (a != b)
+        trp_dataset_made_of(d, b);
+    return trp_dataset_made_of(d, a);
 }
 
 trp_dataset *trp_dataset_coalesced(trp_dataset *d, uint32_t partitions)
@@ -313,12 +316,13 @@ trp_dataset *trp_dataset_mark(trp_dataset *d, enum trp_node_kind kind, size_t mo
 
 trp_dataset *trp_barrier(trp_dataset *d)
 {
-    return d ? trp_dataset_mark(d, TRP_NODE_BARRIER, 0) : NULL;
+    return d ? trp_dataset_made_of(trp_dataset_mark(d, TRP_NODE_BARRIER, 0), d) : NULL;
 }
 
 trp_dataset *trp_indeterminate(trp_dataset *d)
 {
-    return d ? trp_dataset_mark(d, TRP_NODE_INDETERMINATE, 0) : NULL;
+    return d ? trp_dataset_made_of(trp_dataset_mark(d, TRP_NODE_INDETERMINATE, 0), d)
+             : NULL;
 }
 
 /* `d` without the profiles that were put on it, and on nothing it is made of: the same
@@ -332,10 +336,13 @@ static trp_dataset *without_profile(trp_dataset *d)
     trp_dataset *a = without_profile(d->a);
     if (!a || a == d->a)
         return a ? d : NULL;
-    trp_dataset *n = trp_dataset_mark(a, d->kind, 0);
-    if (n && n->kind == TRP_NODE_PREFER)
-        n->prefer = d->prefer; /* both live until trp_finalize */
-    if (n && n->kind == TRP_NODE_NAMED)
+    trp_dataset *n = trp_dataset_inner(trp_dataset_mark(a, d->kind, 0));
+    if (!n)
+        return NULL;
+    n->lender = d;
+    if (n->kind == TRP_NODE_PREFER)
+        n->prefer = d->prefer;
+    if (n->kind == TRP_NODE_NAMED)
         n->name = d->name;
     return n;
 }
@@ -354,11 +361,11 @@ trp_dataset *trp_with_resources(trp_dataset *d, trp_profile *p)
             "trp_with_resources: the profile %s was not built; call "
             "trp_profile_build and check it",
             p ? p->builder.name : "(none)");
-    d = without_profile(d);
-    trp_dataset *n = d ? trp_dataset_mark(d, TRP_NODE_PROFILE, 0) : NULL;
+    trp_dataset *bare = without_profile(d);
+    trp_dataset *n = bare ? trp_dataset_mark(bare, TRP_NODE_PROFILE, 0) : NULL;
     if (n)
         n->profile = p->id;
-    return n;
+    return trp_dataset_made_of(n, d);
 }
 
 bool trp_name_is_text(const char *name)
@@ -389,7 +396,7 @@ trp_dataset *trp_named(trp_dataset *d, const char *name)
     trp_dataset *n = trp_dataset_mark(d, TRP_NODE_NAMED, size + 1);
     if (n)
         n->name = memcpy(n + 1, name, size + 1);
-    return n;
+    return trp_dataset_made_of(n, d);
 }
 
 uint32_t trp_partitions(const trp_dataset *d)

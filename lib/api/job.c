@@ -25,7 +25,7 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
 {
     const struct trp_job *j = context;
     trp_context *ctx = j->context;
-    const struct trp_told *t = &ctx->told[stage];
+    const struct trp_told *t = ctx->told[stage];
     trp_buf_clear(&ctx->body);
     if (trp_chain_walk(trp_told_last(t)) < 0 ||
         trp_chain_put(&ctx->body, ctx, stage == j->told ? &j->end : &t->end) < 0) {
@@ -43,7 +43,7 @@ static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number
 {
     (void)number;
     const struct trp_job *j = context;
-    trp_chain_input(trp_told_last(&j->context->told[stage]), task, &l->extra,
+    trp_chain_input(trp_told_last(j->context->told[stage]), task, &l->extra,
                     &l->extra_size);
 }
 
@@ -138,13 +138,24 @@ static void release(trp_job *j)
     forget_parts(j);
     free((void *)(uintptr_t)j->end.step.arg);
     free((void *)(uintptr_t)j->end.dir);
+    j->dataset->jobs--;
+    j->context->unreached |= j->dataset->freed;
     free(j);
+}
+
+/* Called by the driver's loop: what is out of reach by now goes later. */
+static void stops(trp_job *j)
+{
+    j->dataset->running--;
+    j->context->told[j->told]->running--;
+    j->context->unreached |= j->dataset->freed || j->dataset->result != j->told;
 }
 
 static void gone(void *context)
 {
     trp_job *j = context;
     j->driven = false;
+    stops(j);
     release(j);
 }
 
@@ -157,6 +168,7 @@ static trp_job *job_new(trp_dataset *d, const struct trp_chain_end *end)
     j->dataset = d;
     j->end = *end;
     j->held = true;
+    d->jobs++;
     j->end.step.arg = end->step.arg ? malloc(end->step.arg_size) : NULL;
     j->end.dir = end->dir ? strdup(end->dir) : NULL;
     if (j->end.step.arg)
@@ -199,10 +211,14 @@ static int submit(trp_job *j, const char *pool)
         return 0;
     }
     j->driven = true;
+    j->dataset->running++;
+    ctx->told[j->told]->running++;
     rc = trp_driver_submit(ctx->driver, &spec, &work, &j->id, &err);
-    if (rc < 0)
-        j->driven = false;
-    return rc < 0 ? trp_context_fail(ctx, rc, "%s: %s", name, err.text) : 0;
+    if (rc == 0)
+        return 0;
+    j->driven = false;
+    stops(j);
+    return trp_context_fail(ctx, rc, "%s: %s", name, err.text);
 }
 
 static int begin_job(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
@@ -235,6 +251,9 @@ trp_job *trp_job_begin(trp_dataset *d, const struct trp_chain_end *end,
                        const char *pool)
 {
     trp_job *j = NULL;
+    if (d->made)
+        d->made = 2;
+    trp_reach_sweep(d->context);
     int rc = begin_job(d, end, pool, &j);
     if (rc < 0)
         trp_action_note(d, rc);
@@ -319,8 +338,10 @@ int trp_job_wait(trp_job *j, const void **ret_result, size_t *ret_size)
         return trp_context_current() && trp_context_current()->error.code
                    ? trp_context_current()->error.code
                    : TRP_EINVAL;
-    if (!j->taken)
+    if (!j->taken) {
         take_results(j);
+        trp_reach_sweep(j->context);
+    }
     if (j->error.code)
         return trp_context_fail_with(j->context, &j->error);
     if (j->end.kind == TRP_DO_COUNT) {

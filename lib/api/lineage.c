@@ -22,10 +22,41 @@ trp_dataset *trp_told_last(const struct trp_told *t)
     return t->end.kind == TRP_DO_SHUFFLE ? t->node->wide.from[t->side] : t->node;
 }
 
+static void told_release(struct trp_told *t)
+{
+    if (t)
+        free(t->name);
+    free(t);
+}
+
+/* It is among the sides of what it computes no more. */
+static void leave_sides(trp_context *ctx, uint32_t id)
+{
+    const struct trp_told *t = ctx->told[id];
+    if (t->end.kind != TRP_DO_SHUFFLE)
+        return;
+    uint32_t *at = &trp_told_last(t)->side;
+    while (*at != TRP_NONE && *at != id)
+        at = &ctx->told[*at]->other_side;
+    if (*at == id)
+        *at = t->other_side;
+}
+
+void trp_lineage_forget(trp_context *ctx, uint32_t id)
+{
+    leave_sides(ctx, id);
+    if (ctx->in_line)
+        trp_inline_dataset_free(ctx->in_line, id);
+    else if (ctx->driver)
+        trp_driver_dataset_free(ctx->driver, id);
+    told_release(ctx->told[id]);
+    ctx->told[id] = NULL;
+}
+
 void trp_lineage_free(trp_context *ctx)
 {
     for (uint32_t i = 0; i < ctx->ntold; i++)
-        free(ctx->told[i].name);
+        told_release(ctx->told[i]);
     free(ctx->told);
 }
 
@@ -187,7 +218,8 @@ static int tell_stage(trp_context *ctx, struct trp_told *t)
     char name[256];
     trp_chain_name(trp_told_last(t), &t->end, name, sizeof(name));
     t->name = strdup(name);
-    int rc = t->name && TRP_ARRAY_GROW(ctx->told, ctx->ntold, ctx->told_capacity)
+    struct trp_told *own = malloc(sizeof(*own));
+    int rc = t->name && own && TRP_ARRAY_GROW(ctx->told, ctx->ntold, ctx->told_capacity)
                  ? 0
                  : trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
     if (rc == 0 && !t->kept)
@@ -196,10 +228,13 @@ static int tell_stage(trp_context *ctx, struct trp_told *t)
         rc = choose_profile(ctx, t);
     if (rc == 0)
         rc = tell_driver(ctx, t);
-    if (rc == 0)
-        ctx->told[ctx->ntold++] = *t;
-    else
+    if (rc == 0) {
+        *own = *t;
+        ctx->told[ctx->ntold++] = own;
+    } else {
         free(t->name);
+        free(own);
+    }
     return rc;
 }
 
@@ -287,8 +322,8 @@ static uint32_t told_side(const trp_context *ctx, const trp_dataset *d, uint32_t
 {
     uint32_t at = d->wide.from[k]->side;
     while (at != TRP_NONE &&
-           !trp_wide_deals_alike(ctx->told[at].end.plan, &d->wide.plan))
-        at = ctx->told[at].other_side;
+           !trp_wide_deals_alike(ctx->told[at]->end.plan, &d->wide.plan))
+        at = ctx->told[at]->other_side;
     return at;
 }
 
@@ -371,7 +406,7 @@ static bool same_text(const char *a, const char *b)
 static bool again(const trp_context *ctx, const trp_dataset *d,
                   const struct trp_chain_end *end)
 {
-    const struct trp_told *t = d->result == TRP_NONE ? NULL : &ctx->told[d->result];
+    const struct trp_told *t = d->result == TRP_NONE ? NULL : ctx->told[d->result];
     return t && t->end.kind == end->kind &&
            same_text(t->end.step.name, end->step.name) &&
            end->step.arg_size <= t->end.step.arg_size;
@@ -391,8 +426,8 @@ int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, const char
         if (rc < 0)
             return rc;
         d->result = ctx->ntold - 1;
-        ctx->told[d->result].end.step.arg = NULL;
-        ctx->told[d->result].end.dir = NULL;
+        ctx->told[d->result]->end.step.arg = NULL;
+        ctx->told[d->result]->end.dir = NULL;
     }
     *ret_id = d->result;
     return 0;

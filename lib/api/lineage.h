@@ -25,6 +25,8 @@ struct trp_told {
     uint32_t other_side;      /* told before, of what the same dataset computes */
     trp_profile_id profile;
     char *name;
+    uint32_t running; /* jobs for it that are not over */
+    uint64_t bound;   /* the last walk that found a node for it (reach.c) */
 };
 
 /* Tells the driver of all sides behind an action and of the action itself; *ret_id is
@@ -34,6 +36,9 @@ int trp_lineage_tell(trp_dataset *d, const struct trp_chain_end *end, const char
                      uint32_t *ret_id);
 /* The dataset that the tasks of a told one compute. */
 trp_dataset *trp_told_last(const struct trp_told *t);
+/* Nothing speaks of a told one any more: the driver is told, and what there is of it goes.
+ */
+void trp_lineage_forget(trp_context *ctx, uint32_t id);
 void trp_lineage_free(trp_context *ctx);
 
 #endif

@@ -37,7 +37,7 @@ trp_dataset *trp_persist(trp_dataset *d, enum trp_storage level)
     n->persist.dataset = TRP_NONE;
     n->persist.level = level;
     n->persist.in_vain = is_barrier(d);
-    return n;
+    return trp_dataset_made_of(n, d);
 }
 
 bool trp_dataset_keeps(const trp_dataset *d)
@@ -58,5 +58,7 @@ int trp_unpersist(trp_dataset *d)
     d->persist.gone = true;
     if (d->persist.dataset != TRP_NONE && ctx->driver)
         trp_driver_unpersist(ctx->driver, d->persist.dataset);
+    ctx->unreached = true;
+    trp_reach_sweep(ctx);
     return 0;
 }

@@ -66,7 +66,7 @@ trp_dataset *trp_prefer(trp_dataset *d, const char *const *hosts)
         }
     }
     n->prefer.first[d->partitions] = k;
-    return n;
+    return trp_dataset_made_of(n, d);
 }
 
 bool trp_chain_prefers(const trp_context *ctx)

@@ -14,7 +14,8 @@
  * Functions return 0 or a negative code of TRP_E…; those that make a dataset return a
  * new handle, or NULL with the error kept in the context (NULL in, NULL out: check a
  * chain once, at its end). trp_error_text says what happened. Inputs never change.
- * trp_finalize frees all. One thread at a time per context.
+ * trp_finalize frees all; trp_dataset_free what is to go before. One thread at a time per
+ * context.
  *
  *     #include <stdio.h>
  *     #include <troupe.h>
@@ -328,6 +329,27 @@ int trp_unpersist(trp_dataset *d);
  */
 trp_dataset *trp_checkpoint(trp_dataset *d, const char *folder);
 uint32_t trp_partitions(const trp_dataset *d);
+
+/* The program does not use d any more. What d needs and nothing else goes: map outputs and
+ * kept partitions on all hosts, and what driver and engine know of it; what a job needs that
+ * runs goes behind it. A dataset that d is made of stays as it is where the program used it
+ * otherwise: when it kept it (trp_persist), made something else of it, or ran an action on
+ * it after it was used for d. Others on the way to d stay valid; of theirs, too, goes what
+ * was computed, and is computed again when it is asked for. Who makes datasets by the
+ * thousand frees each of them, at once when something is made of it: it lives as long as
+ * that does.
+ *
+ *     trp_dataset *on(trp_dataset *made, trp_dataset *of)
+ *     {
+ *         trp_dataset_free(of);
+ *         return made;
+ *     }
+ *     …
+ *     next = on(trp_map(next, step, NULL, 0), next);
+ *
+ * NULL: nothing. (trp_unpersist and a checkpoint that was written free in the same way
+ * what they make superfluous.) */
+void trp_dataset_free(trp_dataset *d);
 
 /* ---- 4. actions: they compute, and wait for it ----
  *

@@ -25,7 +25,9 @@ static trp_dataset *wide_new(trp_dataset *a, trp_dataset *b, uint32_t partitions
     } else {
         p->arg = NULL;
     }
-    return d;
+    if (b && b != a)
+        trp_dataset_made_of(d, b);
+    return trp_dataset_made_of(d, a);
 }
 
 /* The function of a plan, by its name. False, told: it has none. */

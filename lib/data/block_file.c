@@ -6,6 +6,7 @@
  */
 #include "data/block_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -202,6 +203,30 @@ static int cannot_open(trp_error *err)
         return trp_error_set(err, TRP_ENOENT, "it is not there");
     return trp_error_set(err, ours ? TRP_ESYSTEM : TRP_EPROTO,
                          "it cannot be opened: %m");
+}
+
+static int order(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+void trp_block_files_remove(const char *folder, const uint32_t *shuffles, uint32_t n)
+{
+    int fd = trp_held_open(folder, O_RDONLY | O_DIRECTORY, 0);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!d && fd >= 0)
+        close(fd);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        char *end;
+        const unsigned long number = strtoul(e->d_name, &end, 10);
+        const uint32_t shuffle = (uint32_t)number;
+        if (end != e->d_name && *end == '-' && number == shuffle &&
+            bsearch(&shuffle, shuffles, n, sizeof *shuffles, order))
+            unlinkat(dirfd(d), e->d_name, 0);
+    }
+    if (d)
+        closedir(d);
 }
 
 int trp_block_folder_open(const char *folder, trp_error *err)

@@ -33,6 +33,10 @@ struct trp_output_id {
 
 void trp_block_file_name(const struct trp_output_id *id, char ret[TRP_BLOCK_NAME]);
 
+/* Removes the map outputs of these datasets, in order of their numbers, from a folder;
+ * nothing when it is not there. */
+void trp_block_files_remove(const char *folder, const uint32_t *shuffles, uint32_t n);
+
 /* ---- writing --------------------------------------------------------------------- */
 
 /* Behind the blocks of `p`, which begin at the file's begin and have these sizes. */

@@ -130,6 +130,11 @@ void trp_driver_keeps(trp_driver *d, uint32_t dataset, unsigned level);
  * none is kept from now on. A second time changes nothing. */
 void trp_driver_unpersist(trp_driver *d, uint32_t dataset);
 
+/* Nobody speaks of a dataset any more, nor of what is made of it: what engine and driver
+ * know of it goes, and on all hosts its map outputs and kept partitions. Later, if a job of
+ * it is not over. */
+void trp_driver_dataset_free(trp_driver *d, uint32_t dataset);
+
 /* The loop, which goes on in another thread, stands still from _enter to _leave. Calls
  * may be nested; all others here do it by themselves. Not for what the loop calls. */
 void trp_driver_enter(trp_driver *d);

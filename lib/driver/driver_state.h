@@ -13,6 +13,7 @@
  *     locations.c   where they lie, and who serves them
  *     moving.c      … and how they leave hosts that go
  *     kept_datasets.c  partitions that executors keep
+ *     freed_datasets.c  datasets that nobody needs any more
  *     secrets.c     what executors have to prove
  *     monitoring.c  what the run tells a monitoring system
  *     open.c        from a run specification, or from MPI ranks, to a driver
@@ -27,6 +28,7 @@
 #include "cluster/cluster.h"
 #include "comm/channel.h"
 #include "conf/pool_section.h"
+#include "core/base/array.h"
 #include "core/base/time.h"
 #include "driver/accumulators.h"
 #include "driver/asked.h"
@@ -91,9 +93,10 @@ struct trp_driver_location {
     struct trp_location is;
     uint32_t *servers; /* executors */
     uint32_t nservers, servers_cap;
-    uint64_t changed; /* the last change of these, in the order of all */
-    uint32_t last;    /* who has served it and left last, TRP_NONE: nobody */
-    bool unserved;    /* it was read when nobody served it */
+    uint64_t changed;         /* the last change of these, in the order of all */
+    uint32_t last;            /* who has served it and left last, TRP_NONE: nobody */
+    struct trp_stack dropped; /* datasets whose outputs there are still to be removed */
+    bool unserved;            /* it was read when nobody served it */
     bool moving;      /* outputs are being moved from there to the run's folder … */
     uint32_t mover;   /* … by this executor; TRP_NONE: by a step */
     bool moved;       /* some were; or it is the run's folder, and some are there */
@@ -113,6 +116,7 @@ struct trp_driver_outputs {
         uint32_t location; /* 1 + its number; 0: none is known */
     } * v;
     uint32_t n;
+    struct trp_stack places; /* locations of all that there ever were */
 };
 
 /* A stage of a job that is not over yet. */
@@ -264,9 +268,10 @@ struct trp_driver {
     uint64_t moving_rate;               /* of outputs, bytes a second; 0: not known */
     struct trp_driver_outputs *outputs; /* by dataset */
     uint32_t noutputs;
-    bool over;                    /* executors are told that the run is */
-    struct trp_driver_kept *kept; /* by dataset */
-    bool disk_full_told;          /* of an executor that keeps partitions: the first */
+    struct trp_stack freeing;      /* datasets to be freed that were in use */
+    bool over;                     /* executors are told that the run is */
+    struct trp_driver_kept **kept; /* by dataset; NULL: it was freed */
+    bool disk_full_told;           /* of an executor that keeps partitions: the first */
     uint32_t kept_cap;
     char fetch_text[512];         /* of the end that is taken */
     struct trp_event_fetch fetch; /* the same: what could not be fetched */

@@ -12,6 +12,7 @@
 #include "conf/option_places.h"
 #include "conf/site.h"
 #include "core/base/array.h"
+#include "data/block_file.h"
 #include "events/event_log.h"
 #include "os/private_folder.h"
 #include "wire/map_output.h"
@@ -97,16 +98,21 @@ const char *trp_inline_shared(const trp_inline *in)
     return in->folder;
 }
 
+static void dataset_clear(struct inline_dataset *d)
+{
+    free(d->name);
+    free(d->parents);
+    free(d->outputs);
+    *d = (struct inline_dataset){0};
+}
+
 void trp_inline_end(trp_inline *in)
 {
     if (!in)
         return;
     trp_accumulators_free(in->accumulators);
-    for (uint32_t i = 0; i < in->ndatasets; i++) {
-        free(in->datasets[i].name);
-        free(in->datasets[i].parents);
-        free(in->datasets[i].outputs);
-    }
+    for (uint32_t i = 0; i < in->ndatasets; i++)
+        dataset_clear(&in->datasets[i]);
     free(in->datasets);
     if (in->folder[0])
         trp_private_folder_remove(in->folder);
@@ -159,6 +165,13 @@ int trp_inline_dataset(trp_inline *in, const struct trp_dataset_spec *spec,
     }
     *ret_id = in->ndatasets++;
     return 0;
+}
+
+void trp_inline_dataset_free(trp_inline *in, uint32_t dataset)
+{
+    if (in->datasets[dataset].outputs)
+        trp_block_files_remove(in->folder, &dataset, 1);
+    dataset_clear(&in->datasets[dataset]);
 }
 
 /* ---- one task ---- */

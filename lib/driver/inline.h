@@ -33,6 +33,8 @@ int trp_inline_open(const struct trp_function_runner *runner, trp_inline **ret,
  * each other for ever. */
 int trp_inline_dataset(trp_inline *in, const struct trp_dataset_spec *spec,
                        uint32_t *ret_id, trp_error *err);
+/* As trp_driver_dataset_free. */
+void trp_inline_dataset_free(trp_inline *in, uint32_t dataset);
 /* Computes a dataset, and the map outputs behind it that are not there yet. TRP_EFAILED
  * with what failed, by the job's name, stage and task. */
 int trp_inline_job(trp_inline *in, const char *name, uint32_t dataset,

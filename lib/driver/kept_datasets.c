@@ -17,11 +17,11 @@
 
 static bool is_unpersisted(const trp_driver *d, uint32_t dataset)
 {
-    return d->kept[dataset].gone;
+    return !d->kept[dataset] || d->kept[dataset]->gone;
 }
 
-static void tell_unpersist(trp_driver *d, const struct trp_executor_record *x,
-                           uint32_t dataset)
+void trp_driver_tell_unpersist(trp_driver *d, const struct trp_executor_record *x,
+                               uint32_t dataset)
 {
     struct trp_buf b = {0};
     trp_number_put(&b, TRP_MSG_UNPERSIST, dataset);
@@ -80,30 +80,46 @@ static void take_state(trp_driver *d, struct trp_executor_record *x,
     if (!is_unpersisted(d, s->dataset))
         trp_driver_step(d, &ev);
     else if (s->there)
-        tell_unpersist(d, x, s->dataset);
+        trp_driver_tell_unpersist(d, x, s->dataset);
+}
+
+static void kept_release(struct trp_driver_kept *k)
+{
+    if (!k)
+        return;
+    free(k->name);
+    free(k->below);
+    free(k);
 }
 
 int trp_driver_note_kept(trp_driver *d, const struct trp_dataset_spec *spec,
                          trp_error *err)
 {
-    struct trp_driver_kept k = {.partitions = spec->partitions};
-    if (!TRP_ARRAY_GROW(d->kept, d->ndatasets, d->kept_cap) ||
-        (spec->cached && !(k.name = strdup(spec->name))) ||
-        (spec->nparents && !(k.below = malloc(spec->nparents * sizeof(*k.below))))) {
-        free(k.name);
+    struct trp_driver_kept *k = calloc(1, sizeof(*k));
+    if (!k || !TRP_ARRAY_GROW(d->kept, d->ndatasets, d->kept_cap) ||
+        (spec->cached && !(k->name = strdup(spec->name))) ||
+        (spec->nparents && !(k->below = malloc(spec->nparents * sizeof(*k->below))))) {
+        kept_release(k);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a dataset");
     }
+    k->partitions = spec->partitions;
     for (uint32_t i = 0; i < spec->nparents; i++)
         if (!spec->parents[i].shuffle)
-            k.below[k.nbelow++] = spec->parents[i].dataset;
+            k->below[k->nbelow++] = spec->parents[i].dataset;
     d->kept[d->ndatasets] = k;
     return 0;
+}
+
+void trp_driver_forget_kept(trp_driver *d, uint32_t dataset)
+{
+    kept_release(d->kept[dataset]);
+    d->kept[dataset] = NULL;
 }
 
 void trp_driver_keeps(trp_driver *d, uint32_t dataset, unsigned level)
 {
     trp_driver_enter(d);
-    d->kept[dataset].level = (uint8_t)level;
+    d->kept[dataset]->level = (uint8_t)level;
     trp_driver_leave(d);
 }
 
@@ -122,7 +138,7 @@ uint32_t trp_driver_kept_of(const trp_driver *d, uint32_t dataset,
 {
     uint32_t list[TRP_KEPT_SHOWN] = {dataset}, n = 0;
     for (uint32_t i = 0, listed = dataset != TRP_NONE; i < listed; i++) {
-        const struct trp_driver_kept *k = &d->kept[list[i]];
+        const struct trp_driver_kept *k = d->kept[list[i]];
         for (uint32_t b = 0; b < k->nbelow; b++)
             list_once(list, &listed, k->below[b]);
         if (k->name && !k->gone)
@@ -138,10 +154,8 @@ uint32_t trp_driver_kept_of(const trp_driver *d, uint32_t dataset,
 
 void trp_driver_kept_free(trp_driver *d)
 {
-    for (uint32_t i = 0; i < d->ndatasets; i++) {
-        free(d->kept[i].name);
-        free(d->kept[i].below);
-    }
+    for (uint32_t i = 0; i < d->ndatasets; i++)
+        kept_release(d->kept[i]);
     free(d->kept);
 }
 
@@ -185,11 +199,11 @@ void trp_driver_unpersist(trp_driver *d, uint32_t dataset)
                            .released = {.dataset = dataset}};
     trp_driver_enter(d);
     if (!is_unpersisted(d, dataset)) {
-        d->kept[dataset].gone = true;
+        d->kept[dataset]->gone = true;
         for (uint32_t i = 0; i < d->nrecords; i++) {
             const struct trp_executor_record *x = d->records[i];
             if (x && x->state & TRP_RECORD_JOINED)
-                tell_unpersist(d, x, dataset);
+                trp_driver_tell_unpersist(d, x, dataset);
         }
         trp_driver_step(d, &ev);
     }

@@ -14,6 +14,11 @@ int trp_driver_on_blocks(trp_driver *d, struct trp_executor_record *x,
 /* Notes of the next dataset what is kept of it; before the engine is told. TRP_ENOMEM. */
 int trp_driver_note_kept(trp_driver *d, const struct trp_dataset_spec *spec,
                          trp_error *err);
+/* One that was freed, or that the engine did not take. */
+void trp_driver_forget_kept(trp_driver *d, uint32_t dataset);
+/* An executor is to keep none of it. */
+void trp_driver_tell_unpersist(trp_driver *d, const struct trp_executor_record *x,
+                               uint32_t dataset);
 /* The kept datasets that a dataset (TRP_NONE: none) is made of, the nearest first, but
  * for those that are too many to be shown: how many. */
 enum { TRP_KEPT_SHOWN = 64 };

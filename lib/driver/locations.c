@@ -18,6 +18,7 @@
 
 #include "core/base/array.h"
 #include "driver/copy_tree.h"
+#include "driver/freed_datasets.h"
 #include "driver/moving.h"
 #include "os/clock.h"
 #include "os/held.h"
@@ -177,10 +178,12 @@ int trp_driver_on_location(trp_driver *d, struct trp_executor_record *x,
         note_files(d, x, false);
     else if (*l.folder && number == TRP_NONE)
         number = number_of(d, &l);
-    if (x->location == TRP_NONE && number != TRP_NONE)
+    if (x->location == TRP_NONE && number != TRP_NONE) {
         serve(d, x, number, endpoint);
-    else
+        trp_driver_drop_outputs(d);
+    } else {
         free(endpoint);
+    }
     trp_location_clear(&l);
     return 0;
 }
@@ -276,6 +279,15 @@ void trp_driver_tell_readers(trp_driver *d, int64_t now)
 
 /* ---- outputs --------------------------------------------------------------------- */
 
+/* Outputs of one place mostly come side by side. */
+static bool note_place(struct trp_driver_outputs *o, uint32_t location)
+{
+    for (uint32_t i = o->places.n; i-- > 0;)
+        if (o->places.v[i] == location)
+            return true;
+    return trp_stack_push(&o->places, location);
+}
+
 void trp_driver_note_output(trp_driver *d, uint32_t dataset, uint32_t map,
                             trp_attempt_id attempt, const struct trp_executor_record *x,
                             const struct trp_end *end)
@@ -285,6 +297,8 @@ void trp_driver_note_output(trp_driver *d, uint32_t dataset, uint32_t map,
         !TRP_ARRAY_RESERVE_ZEROED(d->outputs, d->noutputs, (uint64_t)dataset + 1))
         return;
     struct trp_driver_outputs *o = &d->outputs[dataset];
+    if (!note_place(o, location))
+        return;
     if (TRP_ARRAY_RESERVE_ZEROED(o->v, o->n, (uint64_t)map + 1))
         o->v[map] = (struct trp_driver_output){
             .attempt = attempt.n,
@@ -321,9 +335,13 @@ void trp_driver_locations_free(trp_driver *d)
     for (uint32_t i = 0; i < d->nlocations; i++) {
         trp_location_clear(&d->locations[i].is);
         free(d->locations[i].servers);
+        free(d->locations[i].dropped.v);
     }
-    for (uint32_t i = 0; i < d->noutputs; i++)
+    for (uint32_t i = 0; i < d->noutputs; i++) {
         free(d->outputs[i].v);
+        free(d->outputs[i].places.v);
+    }
+    free(d->freeing.v);
     trp_copy_tree_free(d->copies);
     free(d->locations);
     free(d->outputs);

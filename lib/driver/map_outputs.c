@@ -279,7 +279,7 @@ int trp_driver_dataset(trp_driver *d, const struct trp_dataset_spec *spec,
         trp_driver_perform(d);
         *ret_id = d->ndatasets++;
     } else if (noted) {
-        free(d->kept[d->ndatasets].name);
+        trp_driver_forget_kept(d, d->ndatasets);
     }
     trp_driver_leave(d);
     return rc;

@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "core/base/array.h"
+#include "driver/freed_datasets.h"
 #include "driver/kept_datasets.h"
 #include "driver/map_outputs.h"
 #include "driver/perform.h"
@@ -338,6 +339,7 @@ void trp_driver_settle(trp_driver *d)
         if (!is_of_use(d, j))
             trp_driver_job_free(d, j);
     }
+    trp_driver_free_datasets(d);
 }
 
 /* What trp_driver_wait says: the stage's words, and whose it was where they do not say

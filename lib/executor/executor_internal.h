@@ -149,6 +149,7 @@ int trp_executor_files_order(trp_executor *e, const uint8_t *message, size_t siz
 int trp_executor_servers(trp_executor *e, const uint8_t *message, size_t size);
 /* MOVE, and what comes of it. */
 int trp_executor_move(trp_executor *e, const uint8_t *message, size_t size);
+int trp_executor_drop(const trp_executor *e, const uint8_t *message, size_t size);
 void trp_executor_tell_moved(trp_executor *e);
 /* What a task is told of them. */
 void trp_executor_files_info(trp_executor *e, struct trp_task_info *ret);

@@ -304,6 +304,8 @@ static bool take_message(trp_executor *e, const uint8_t *data, size_t size)
         return trp_executor_servers(e, data, size) == TRP_OK;
     case TRP_MSG_MOVE:
         return trp_executor_move(e, data, size) == TRP_OK;
+    case TRP_MSG_DROP:
+        return trp_executor_drop(e, data, size) == TRP_OK;
     case TRP_MSG_ENDS:
     case TRP_MSG_SYNC:
     case TRP_MSG_RECORDS:

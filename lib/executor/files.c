@@ -16,7 +16,9 @@
 #include <string.h>
 
 #include "comm/proof.h"
+#include "core/base/array.h"
 #include "data/block_client.h"
+#include "data/block_file.h"
 #include "data/block_server.h"
 #include "executor/executor_internal.h"
 #include "executor/move_files.h"
@@ -172,6 +174,23 @@ int trp_executor_servers(trp_executor *e, const uint8_t *message, size_t size)
         trp_endpoints_free(endpoints, n);
     }
     return rc;
+}
+
+/* Nobody reads them, so no task waits for this. */
+int trp_executor_drop(const trp_executor *e, const uint8_t *message, size_t size)
+{
+    const struct trp_executor_files *f = atomic_load(&e->files);
+    struct trp_stack all = {0};
+    int rc = f ? trp_drop_get(message, size, &all.v, &all.n) : TRP_EPROTO;
+    if (rc < 0)
+        return rc;
+    if (all.n)
+        trp_stack_sort(&all);
+    trp_block_files_remove(f->folder, all.v, all.n);
+    if (strcmp(f->folder, f->shared) != 0)
+        trp_block_files_remove(f->shared, all.v, all.n);
+    free(all.v);
+    return TRP_OK;
 }
 
 /* ---- moving ---------------------------------------------------------------------- */

@@ -179,6 +179,31 @@ int trp_move_get(const void *p, size_t size, struct trp_move_output **ret,
     return rc;
 }
 
+void trp_drop_put(struct trp_buf *b, const uint32_t *datasets, uint32_t n)
+{
+    trp_put_u8(b, TRP_MSG_DROP);
+    trp_put_u32(b, n);
+    for (uint32_t i = 0; i < n; i++)
+        trp_put_u32(b, datasets[i]);
+}
+
+int trp_drop_get(const void *p, size_t size, uint32_t **ret, uint32_t *ret_n)
+{
+    struct trp_view v = trp_message_view(p, size, TRP_MSG_DROP);
+    uint32_t n = trp_get_count(&v, sizeof **ret);
+    uint32_t *all = v.bad ? NULL : malloc((n ? n : 1) * sizeof *all);
+    for (uint32_t i = 0; all && i < n; i++)
+        all[i] = trp_get_u32(&v);
+    if (all && trp_view_end(&v)) {
+        *ret = all;
+        *ret_n = n;
+        return 0;
+    }
+    int rc = v.bad || all ? TRP_EPROTO : TRP_ENOMEM;
+    free(all);
+    return rc;
+}
+
 void trp_moved_begin(struct trp_buf *b)
 {
     trp_buf_clear(b);

@@ -12,6 +12,7 @@
  *            attempt of every map task's output; sent to an executor once for each
  *            attempt of the stage, before its first launch there
  *   MOVE     outputs at its location to be copied to the run's folder: the host goes
+ *   DROP     datasets whose map outputs go, at its location and in the run's folder
  * executor → driver
  *   LOCATION the answer to FILES; without a folder, later: it has removed that
  *   MOVED    the answer to MOVE, in one or several messages
@@ -118,6 +119,11 @@ void trp_move_put(struct trp_buf *b, const struct trp_move_output *v, uint32_t n
 /* *ret is malloc'ed. TRP_EPROTO, TRP_ENOMEM. */
 int trp_move_get(const void *p, size_t size, struct trp_move_output **ret,
                  uint32_t *ret_n);
+
+/* DROP: datasets, in any order. */
+void trp_drop_put(struct trp_buf *b, const uint32_t *datasets, uint32_t n);
+/* *ret is malloc'ed. TRP_EPROTO, TRP_ENOMEM. */
+int trp_drop_get(const void *p, size_t size, uint32_t **ret, uint32_t *ret_n);
 
 /* MOVED: begun, outputs one after the other, finished. */
 struct trp_moved_output {

@@ -21,7 +21,7 @@ static void release(const void *p)
 enum trp_message_kind trp_message_kind_of(const void *p, size_t n)
 {
     const uint8_t *kind = (const uint8_t *)p;
-    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_MOVED)
+    if (n == 0 || *kind < TRP_MSG_STAGE || *kind > TRP_MSG_DROP)
         return (enum trp_message_kind)0;
     return (enum trp_message_kind) * kind;
 }

@@ -14,6 +14,7 @@
  *   SERVERS  who serves them (the same)
  *   MOVE     map outputs to be copied to the run's folder (the same)
  *   UNPERSIST  a dataset is kept no longer (wire/blocks.h)
+ *   DROP     map outputs that nobody needs any more (wire/map_output.h)
  * executor → driver
  *   ENDS     a batch of attempts that ended, with metrics and results
  *   SYNC     a task of a barrier stage waits for all others of its stage, or one asks
@@ -36,7 +37,7 @@
 #include "core/base/time.h"
 #include "core/engine.h"
 
-enum { TRP_WIRE_VERSION = 9 };
+enum { TRP_WIRE_VERSION = 10 };
 
 enum trp_message_kind {
     TRP_MSG_STAGE = 1,
@@ -56,6 +57,7 @@ enum trp_message_kind {
     TRP_MSG_UNPERSIST = 15,
     TRP_MSG_MOVE = 16,
     TRP_MSG_MOVED = 17,
+    TRP_MSG_DROP = 18,
 };
 
 enum trp_work_kind {

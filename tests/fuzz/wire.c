@@ -356,6 +356,19 @@ static int take_unpersist(const uint8_t *data, size_t size)
     return 0;
 }
 
+static int take_drop(const uint8_t *data, size_t size)
+{
+    struct trp_buf b = {0};
+    uint32_t *datasets, n;
+    int rc = trp_drop_get(data, size, &datasets, &n);
+    if (rc < 0)
+        return rc;
+    trp_drop_put(&b, datasets, n);
+    free(datasets);
+    same("DROP", &b, data, size);
+    return 0;
+}
+
 /* What ends carry as bytes of their own. */
 static void take_parts(const uint8_t *data, size_t size)
 {
@@ -412,6 +425,8 @@ static int take(const uint8_t *data, size_t size)
         return take_blocks(data, size);
     case TRP_MSG_UNPERSIST:
         return take_unpersist(data, size);
+    case TRP_MSG_DROP:
+        return take_drop(data, size);
     case TRP_MSG_SHUTDOWN:
         return take_shutdown(data, size);
     case TRP_MSG_MOVE:

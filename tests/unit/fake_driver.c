@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "data/block_file.h"
 #include "os/tree.h"
 #include "wire/map_output.h"
 
@@ -119,6 +120,20 @@ void trp_driver_unpersist(trp_driver *d, uint32_t dataset)
     g_assert_true(d->datasets[dataset].kept);
     trp_block_drop(d->blocks, dataset);
     d->unpersisted++;
+}
+
+void trp_driver_dataset_free(trp_driver *d, uint32_t dataset)
+{
+    struct fake_dataset *f = &d->datasets[dataset];
+    g_assert_false(f->freed);
+    for (uint32_t i = dataset + 1; i < d->ndatasets; i++)
+        for (uint32_t k = 0; !d->datasets[i].freed && k < d->datasets[i].nparents; k++)
+            g_assert_cmpuint(d->datasets[i].parents[k], !=, dataset);
+    f->freed = TRUE;
+    trp_block_files_remove(d->folder, &dataset, 1);
+    if (f->kept)
+        trp_block_drop(d->blocks, dataset);
+    d->freed++;
 }
 
 void trp_driver_keeps(trp_driver *d, uint32_t dataset, unsigned level)

@@ -23,7 +23,7 @@ struct fake_dataset {
     char *reads;         /* of kept ones: "DATASET from BEGIN[: FIRST …]; " each */
     uint32_t partitions, nparents, *parents;
     trp_profile_id profile;
-    gboolean barrier, kept;
+    gboolean barrier, kept, freed;
     uint64_t *outputs; /* by task: the attempt that made it; NULL: not computed yet */
 };
 
@@ -54,6 +54,7 @@ struct trp_driver {
     char *folder;            /* map outputs */
     trp_block_store *blocks; /* what tasks keep */
     uint32_t unpersisted;    /* calls */
+    uint32_t freed;          /* the same */
     uint64_t hits, misses, spilled;
 };
 

@@ -9,6 +9,7 @@
 
 #include "unit.h"
 #include "wire/blocks.h"
+#include "wire/map_output.h"
 #include "wire/message.h"
 
 TEST("a buffer and a view agree")
@@ -352,6 +353,24 @@ static int take_unpersist(const void *p, size_t n)
     return trp_number_get(p, n, TRP_MSG_UNPERSIST, &dataset);
 }
 
+static const uint32_t dropped[] = {4711, 3};
+
+static void put_drop(struct trp_buf *b)
+{
+    trp_drop_put(b, dropped, 2);
+}
+
+static int take_drop(const void *p, size_t n)
+{
+    uint32_t *datasets, count;
+    int rc = trp_drop_get(p, n, &datasets, &count);
+    if (rc == 0) {
+        g_assert_cmpmem(datasets, count * sizeof *datasets, dropped, sizeof dropped);
+        free(datasets);
+    }
+    return rc;
+}
+
 static const struct {
     const char *name;
     void (*put)(struct trp_buf *b);
@@ -367,6 +386,7 @@ static const struct {
     {"SYNCED",    put_synced,    take_synced   },
     {"BLOCKS",    put_blocks,    take_blocks   },
     {"UNPERSIST", put_unpersist, take_unpersist},
+    {"DROP",      put_drop,      take_drop     },
 };
 
 /* ---- round trips ---- */
@@ -577,7 +597,7 @@ TEST("small messages come back as they were")
     trp_shutdown_put(&b, false);
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, TRP_MSG_SHUTDOWN);
     g_assert_cmpint(trp_message_kind_of(b.data, 0), ==, 0);
-    b.data[0] = TRP_MSG_MOVED + 1;
+    b.data[0] = TRP_MSG_DROP + 1;
     g_assert_cmpint(trp_message_kind_of(b.data, b.size), ==, 0);
     trp_buf_free(&b);
 }
