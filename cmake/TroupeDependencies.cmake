@@ -24,6 +24,12 @@ if(NOT UTHASH_INCLUDE)
   list(APPEND troupe_missing uthash-dev)
 endif()
 
+# What is not built: told now, and by cmake --install.
+function(troupe_left_out what)
+  message(STATUS "Left out: ${what}")
+  set_property(GLOBAL APPEND PROPERTY TROUPE_LEFT_OUT "${what}")
+endfunction()
+
 # There is a module for each MPI that is here (lib/mpi); runs of programs of none need
 # none.
 pkg_check_modules(OPENMPI IMPORTED_TARGET GLOBAL ompi-c)
@@ -34,7 +40,7 @@ if(OPENMPI_FOUND)
 elseif(MPICH_FOUND)
   set(troupe_an_mpi PkgConfig::MPICH)
 else()
-  message(STATUS "No MPI here: Troupe is built without static runs (Debian: libopenmpi-dev)")
+  troupe_left_out("static runs, since there is no MPI here (on Debian 12: apt-get install libopenmpi-dev)")
 endif()
 
 if(BUILD_TESTING OR NOT DEFINED BUILD_TESTING)

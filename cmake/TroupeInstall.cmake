@@ -11,3 +11,8 @@ file(RELATIVE_PATH TROUPE_MODULE_PREFIX "/${TROUPE_MODULEFILES}/troupe" "/")
 configure_file(cmake/modulefile.in modulefile @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/modulefile DESTINATION ${TROUPE_MODULEFILES}/troupe
   RENAME ${PROJECT_VERSION})
+
+get_property(troupe_left_out GLOBAL PROPERTY TROUPE_LEFT_OUT)
+foreach(what IN LISTS troupe_left_out)
+  install(CODE "message(STATUS \"Left out: ${what}\")")
+endforeach()

@@ -90,14 +90,18 @@ first_works() {
     done
 }
 
-@test "folders may be given by their whole paths" {
+@test "folders may be given by their whole paths, and what was left out is told" {
     cmake -S "$TROUPE_SOURCE" -B b -G Ninja -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/x \
-        -DCMAKE_INSTALL_LIBDIR=/x/lib64 -DCMAKE_INSTALL_LIBEXECDIR=/x/libexec \
+        -DTROUPE_PLUGIN=OFF -DCMAKE_INSTALL_LIBDIR=/x/lib64 -DCMAKE_INSTALL_LIBEXECDIR=/x/libexec \
         -DCMAKE_INSTALL_INCLUDEDIR=/x/include >log
     grep -qF 'TROUPE_LIBDIR=\"lib64\"' b/build.ninja
     grep -qF 'TROUPE_LIBEXEC=\"libexec\"' b/build.ninja
     grep -qxF 'libdir=${prefix}/lib64' b/lib/api/troupe.pc
     grep -qxF 'includedir=${prefix}/include' b/lib/api/troupe.pc
+    # The last words of cmake --install.
+    sed -n '/Left out/p' b/cmake_install.cmake >last.cmake
+    run -0 cmake -P last.cmake
+    [[ "$output" == *"Left out: Slurm's plugin spank_troupe.so, since TROUPE_PLUGIN is OFF"* ]]
 }
 
 @test "a program is built by find_package" {
