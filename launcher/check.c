@@ -159,6 +159,12 @@ static int collect(struct trp_slurm_facts *f, struct host_texts *t, trp_error *e
     return code;
 }
 
+/* As plugstack.conf wants it. NULL: it cannot be told. */
+static char *whole_path(const char *file)
+{
+    return *file == '/' ? strdup(file) : realpath(file, NULL);
+}
+
 static int check(const struct trp_settings_request *q, bool json, bool verbose)
 {
     struct trp_settings s;
@@ -173,7 +179,8 @@ static int check(const struct trp_settings_request *q, bool json, bool verbose)
         code = collect(&f, &texts, &err);
     if (code == 0 && s.site->scratch)
         code = trp_slurm_facts_scratch(&f, s.site->scratch, &err);
-    const struct trp_slurm_checked it = {s.site, s.options, q->site != NULL};
+    char *file = code == 0 && *s.site->file ? whole_path(s.site->file) : NULL;
+    const struct trp_slurm_checked it = {s.site, s.options, q->site != NULL, file};
     if (code == 0)
         code = trp_slurm_check(&it, &f, &v, &err);
     if (code == 0 && json)
@@ -182,6 +189,7 @@ static int check(const struct trp_settings_request *q, bool json, bool verbose)
         print_text(&f, &v, verbose);
     int status =
         code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(v.errors > 0 ? 1 : 0);
+    free(file);
     trp_slurm_findings_free(&v);
     trp_slurm_facts_free(&f);
     trp_settings_free(&s);

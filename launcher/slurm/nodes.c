@@ -35,7 +35,7 @@ static bool are_alike(const node_info_t *a, const node_info_t *b)
 }
 
 static void put_shape(FILE *to, uint32_t number, const slurm_conf_t *conf,
-                      const node_info_t *n, uint32_t nodes)
+                      const node_info_t *n, uint32_t nodes, const node_info_t *oldest)
 {
     bool whole = trp_slurm_cores_are_whole(conf);
     trp_slurm_line_begin(to, number, "shape");
@@ -49,6 +49,8 @@ static void put_shape(FILE *to, uint32_t number, const slurm_conf_t *conf,
     trp_slurm_line_put(to, "gres", n->gres);
     trp_slurm_line_put(to, "partitions", n->partitions);
     trp_slurm_line_put(to, "version", n->version);
+    trp_slurm_line_put(to, "oldest", oldest->name);
+    trp_slurm_line_put_number(to, "since", (int64_t)oldest->slurmd_start_time);
     trp_slurm_line_end(to);
 }
 
@@ -64,13 +66,17 @@ int trp_slurm_call_nodes(FILE *to, uint32_t number)
     for (uint32_t i = 0; i < parts->record_count; i++)
         put_partition(to, number, &parts->partition_array[i]);
     slurm_populate_node_partitions(f->nodes, parts);
+    const node_info_t *oldest = NULL;
     for (uint32_t i = 0, n = 1; i < f->nodes->record_count; i++, n++) {
         const node_info_t *a = &f->nodes->node_array[i];
+        if (!oldest || a->slurmd_start_time < oldest->slurmd_start_time)
+            oldest = a;
         if (i + 1 < f->nodes->record_count && are_alike(a, a + 1))
             continue;
         if (a->name)
-            put_shape(to, number, f->conf, a, n);
+            put_shape(to, number, f->conf, a, n, oldest);
         n = 0;
+        oldest = NULL;
     }
     slurm_free_partition_info_msg(parts);
     return 0;

@@ -167,7 +167,7 @@ END
     says "warning: memory: memory is not handed out: SelectTypeParameters is without Memory, so jobs share it unasked; add it in slurm.conf, as in SelectTypeParameters=CR_Core_Memory" \
         "warning: memory: cgroup.conf: memory is not enforced: ConstrainRAMSpace=no; write ConstrainRAMSpace=yes there and restart slurmctld and slurmd" \
         "warning: devices: cgroup.conf: tasks can open devices of others: ConstrainDevices=no; write ConstrainDevices=yes there and restart slurmctld and slurmd" \
-        "warning: plugin: /etc/slurm/plugstack.conf: Slurm does not load spank_troupe.so: there is no --stage-profile; add the line: optional spank_troupe.so site=/etc/troupe/site.yaml" \
+        "warning: plugin: /etc/slurm/plugstack.conf: Slurm does not load spank_troupe.so: there is no --stage-profile; add the line: optional spank_troupe.so site=/etc/slurm/troupe/site.yaml" \
         "warning: cli_filter: CliFilterPlugins=(not set), without lua: --stage-profile gives jobs no shape; write CliFilterPlugins=lua in slurm.conf and put slurm-conf/cli_filter.lua beside it" \
         "warning: topology: no racks are known (TopologyPlugin=$flat): all nodes count as equally near; write TopologyPlugin=topology/tree and topology.conf, or racks: in the site file"
     # Without task/cgroup cgroup.conf says nothing.

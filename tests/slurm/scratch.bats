@@ -102,6 +102,16 @@ x" ]; }
     [ "$output" = unset ]
 }
 
+@test "check tells of a slurmd that is older than the plugin's line" {
+    check() { as alice head env TROUPE_SITE=/etc/slurm/troupe/site.yaml "$TROUPE" check; }
+    local old="slurmd on node1, and maybe on others, began before this file was changed: if it did not load the plugin, jobs there get no folder (scratch:); restart slurmd on the nodes"
+    run check
+    [[ "$output" != *"$old"* ]]
+    touch "${shapes%/*/*}/plugstack.conf"
+    run check
+    [[ "$output" == *"warning: plugin: /etc/slurm/plugstack.conf:"*": $old"* ]]
+}
+
 @test "a run keeps everything in its job's folder, and ends in order" {
     run_job
     [ "$(cat at.* | grep -c "^$jobs/$job/")" = 4 ]

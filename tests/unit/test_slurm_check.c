@@ -94,7 +94,8 @@ static void check(void)
         code = trp_site_options(site, options, &err);
     if (code < 0)
         g_error("%s", err.text);
-    struct trp_slurm_checked it = {site, options, trial};
+    struct trp_slurm_checked it = {site, options, trial,
+                                   trial ? "/home/ada/new.yaml" : NULL};
     g_assert_cmpint(trp_slurm_check(&it, &facts, &found, &err), ==, 0);
     trp_options_free(options);
     trp_site_free(site);
@@ -452,6 +453,28 @@ TEST("scratch in a folder of all")
     rmdir(base);
 }
 
+TEST("a slurmd that is older than the plugin's line makes no folders for jobs")
+{
+    begin(good_site);
+    tell("1 shape nodes=3 cpus=8 threads=1 memory=16000 features= available= gres= "
+         "partitions=cpu oldest=n7 since=1000");
+    tell("1 shape nodes=3 cpus=4 threads=1 memory=16000 features= available= gres= "
+         "partitions=cpu oldest=n9 since=2000");
+    facts.plugin.changed = 1500;
+    check();
+    g_assert_cmpuint(found.warnings, ==, 0);
+    g_autofree char *site = g_strconcat(good_site, "scratch: /var/lib/troupe\n", NULL);
+    site_text = site;
+    WARNING("plugin", "/etc/slurm/plugstack.conf:3: slurmd on n7, and maybe on others, "
+                      "began before this file was changed: if it did not load the "
+                      "plugin, jobs there get no folder (scratch:); restart slurmd on "
+                      "the nodes");
+    facts.plugin.changed = 900;
+    check();
+    g_assert_cmpuint(found.warnings, ==, 0);
+    end();
+}
+
 TEST("the plugin")
 {
     struct trp_slurm_plugin *p = &facts.plugin;
@@ -491,9 +514,14 @@ TEST("the plugin")
     *p = (struct trp_slurm_plugin){
         .line = {TRP_SLURM_MISSING, "/etc/slurm/plugstack.conf", ""}
     };
+    trial = false;
     WARNING("plugin", "/etc/slurm/plugstack.conf: Slurm does not load spank_troupe.so: "
                       "there is no --stage-profile; add the line: optional "
                       "spank_troupe.so site=/etc/troupe/site.yaml");
+    trial = true;
+    WARNING("plugin", "/etc/slurm/plugstack.conf: Slurm does not load spank_troupe.so: "
+                      "there is no --stage-profile; add the line: optional "
+                      "spank_troupe.so site=/home/ada/new.yaml");
     p->line = (struct trp_slurm_file){TRP_SLURM_UNSEEN, "/etc/slurm/plugstack.conf",
                                       "Permission denied"};
     WARNING("plugin", ": whether Slurm loads spank_troupe.so cannot be told here: "

@@ -34,6 +34,7 @@ struct trp_slurm_checked {
     const trp_site *site;
     const trp_options *options; /* the site's are in them */
     bool trial;                 /* the site file is not the one that users get */
+    const char *file;           /* its whole path; "": there is none */
 };
 
 /* Free the findings in any case. TRP_ENOMEM. */

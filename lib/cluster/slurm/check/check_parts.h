@@ -11,6 +11,7 @@ struct trp_slurm_checking {
     const trp_site *site;
     const trp_options *options;
     bool trial;
+    const char *file; /* the site file; "": there is none */
     const struct trp_slurm_facts *f;
     struct trp_slurm_findings *to;
     const char *about; /* what is looked at now */

@@ -255,12 +255,31 @@ static void check_plugin_file(struct trp_slurm_checking *c)
             p->built >> 16, p->built >> 8 & 0xff, c->f->version, so);
 }
 
+/* slurmd looks once, when it begins, whether a plugin has something to do before and after
+ * jobs; what it reads anew with scontrol reconfigure is not that. */
+static void check_job_folders(struct trp_slurm_checking *c)
+{
+    const struct trp_slurm_plugin *p = &c->f->plugin;
+    const struct trp_slurm_offers *o = &c->f->offers;
+    const struct trp_slurm_offer *old = NULL;
+    for (uint32_t i = 0; i < o->n; i++)
+        if (o->v[i].since && (!old || o->v[i].since < old->since))
+            old = &o->v[i];
+    if (!c->site->scratch || !old || old->since >= p->changed)
+        return;
+    trp_slurm_tell(c, TRP_SLURM_WARNING, p->line.path, "restart slurmd on the nodes",
+                   "slurmd on %s, and maybe on others, began before this file was "
+                   "changed: if it did not load the plugin, jobs there get no folder "
+                   "(scratch:)",
+                   old->oldest);
+}
+
 static void check_plugin(struct trp_slurm_checking *c)
 {
-    static const char todo[] =
-        "add the line: optional " TRP_SLURM_PLUGIN " site=" TRP_SLURM_PLUGIN_SITE;
     const struct trp_slurm_plugin *p = &c->f->plugin;
-    char other[512];
+    char other[512], todo[512];
+    snprintf(todo, sizeof todo, "add the line: optional " TRP_SLURM_PLUGIN " site=%s",
+             *c->file ? c->file : TRP_SLURM_PLUGIN_SITE);
     trp_slurm_about(c, "plugin");
     if (p->line.seen == TRP_SLURM_UNSEEN)
         trp_slurm_tell(c, TRP_SLURM_WARNING, "", ELSEWHERE,
@@ -275,7 +294,7 @@ static void check_plugin(struct trp_slurm_checking *c)
         return;
     check_plugin_file(c);
     snprintf(other, sizeof other, "write site=%s there, or check that one: --site %s",
-             *c->site->file ? c->site->file : "FILE", p->site);
+             *c->file ? c->file : "FILE", p->site);
     if (!c->trial && strcmp(p->site, c->site->file) != 0)
         trp_slurm_tell(c, TRP_SLURM_WARNING, p->line.path, other,
                        "the plugin reads %s, users' commands %s", p->site,
@@ -287,6 +306,7 @@ static void check_plugin(struct trp_slurm_checking *c)
                        "scratch: %s lies in %s, where others than root can write: who "
                        "makes it first on a node leaves jobs there without folders",
                        c->site->scratch, c->f->scratch_in);
+    check_job_folders(c);
     trp_slurm_is_fine(c, "%s loads %s", p->line.path, p->file.path);
 }
 
@@ -378,6 +398,7 @@ int trp_slurm_check(const struct trp_slurm_checked *it, const struct trp_slurm_f
     struct trp_slurm_checking c = {.site = it->site,
                                    .options = it->options,
                                    .trial = it->trial,
+                                   .file = it->file ? it->file : it->site->file,
                                    .f = f,
                                    .to = ret};
     memset(ret, 0, sizeof *ret);

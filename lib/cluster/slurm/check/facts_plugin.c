@@ -33,6 +33,10 @@ static void take_line(struct trp_slurm_facts *f, const char *path, unsigned numb
     snprintf(where, sizeof where, "%s:%u", path, number);
     p->line =
         (struct trp_slurm_file){TRP_SLURM_THERE, trp_slurm_facts_text(f, where), ""};
+    struct stat st;
+    /* Where Slurm itself brings its files to nodes, they are as new as the last reading. */
+    if (strncmp(path, "/run/", 5) != 0 && stat(path, &st) == 0)
+        p->changed = (int64_t)st.st_ctim.tv_sec;
     p->required = strcmp(kind, "required") == 0;
     p->file.path = trp_slurm_facts_text(f, plugin);
     for (char *word; (word = strtok_r(NULL, " \t\n", rest));) {

@@ -55,8 +55,8 @@
  *     jobs                 `additional job= state= reason= why= start=` for each of
  *                          them
  *     nodes                `partition name= time= …`, `shape cpus= … nodes=
- *                          partitions=`: what there is in the cluster, whoever has it
- *                          now
+ *                          partitions= oldest= since=`: what there is in the cluster,
+ *                          whoever has it now; the node whose slurmd is the oldest
  *     conf                 `conf version= built= …`, `cgroup key= value=`, `licence
  *                          name= total=`: how slurmctld is configured
  *

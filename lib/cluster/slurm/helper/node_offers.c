@@ -40,8 +40,12 @@ static int add_offer(struct trp_slurm_offers *o, const struct trp_slurm_line *l)
     v->version = strdup(trp_slurm_line_text(l, "version"));
     v->available = strdup(trp_slurm_line_text(l, "available"));
     v->partitions = strdup(trp_slurm_line_text(l, "partitions"));
+    v->oldest = strdup(trp_slurm_line_text(l, "oldest"));
+    v->since = trp_slurm_line_number(l, "since");
     v->npools = trp_slurm_pools_parse(trp_slurm_line_text(l, "gres"), v->pools);
-    return v->features && v->version && v->available && v->partitions ? 0 : TRP_ENOMEM;
+    return v->features && v->version && v->available && v->partitions && v->oldest
+               ? 0
+               : TRP_ENOMEM;
 }
 
 int trp_slurm_offers_add(void *offers, const struct trp_slurm_line *line,
@@ -63,6 +67,7 @@ void trp_slurm_offers_free(struct trp_slurm_offers *o)
         free(o->v[i].version);
         free(o->v[i].available);
         free(o->v[i].partitions);
+        free(o->v[i].oldest);
     }
     for (uint32_t i = 0; i < o->npartitions; i++)
         free(o->partitions[i].name);

@@ -14,6 +14,8 @@ struct trp_slurm_offer {
     int64_t memory_mib;
     char *features, *partitions; /* "a,b" */
     char *version;               /* of slurmd, "" when none has come up yet */
+    char *oldest;                /* the node whose slurmd has run the longest … */
+    int64_t since;   /* … since then, in seconds since 1970; 0: not known */
     char *available; /* features that a node can have after a reboot; the others too */
     struct trp_slurm_pool pools[TRP_SLURM_POOLS];
     uint32_t npools;
