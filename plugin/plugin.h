@@ -33,6 +33,9 @@
 #pragma weak spank_strerror
 #pragma weak spank_unsetenv
 
+/* Where the shapes are, for the cli_filter of the same srun, sbatch or salloc. */
+#define TRP_PLUGIN_SHAPES "TROUPE_SHAPES"
+
 /* Of one process that Slurm loaded the plugin into. */
 struct trp_plugin {
     char site[PATH_MAX];    /* the site file */

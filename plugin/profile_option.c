@@ -57,6 +57,8 @@ int trp_plugin_profile(struct trp_plugin *p, const char *name, trp_error *err)
                              "CliFilterPlugins=lua into slurm.conf and Troupe's "
                              "cli_filter.lua beside it");
     strcpy(p->profile, name);
+    setenv(TRP_PLUGIN_SHAPES, p->shapes,
+           1); /* the cli_filter reads what was read here */
     return 0;
 }
 

@@ -137,6 +137,7 @@ int trp_plugin_step(spank_t sp, const struct trp_plugin *p, trp_error *err)
     bool gres = false;
     int rc = (int)spank_setenv(sp, "TROUPE_PROFILE", p->profile, 1);
     int code = trp_shapes_find(p->shapes, p->profile, &s, err);
+    spank_unsetenv(sp, TRP_PLUGIN_SHAPES); /* it was for who submitted this */
     if (code < 0)
         return code;
     for (uint32_t i = 0; i < s.nresources; i++) {

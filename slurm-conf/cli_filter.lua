@@ -10,7 +10,11 @@
 
 -- Made from the site file, once after every change:
 --     troupe site-shape --all --output /etc/troupe/shapes
-local shapes_file = "/etc/troupe/shapes"
+-- The plugin says where it is, by site= or shapes= in plugstack.conf, when it takes a
+-- --stage-profile.
+local function shapes_path()
+    return os.getenv("TROUPE_SHAPES") or "/etc/troupe/shapes"
+end
 
 -- An option of the profile is left out when the user has written one of these.
 local same_kind = {
@@ -32,6 +36,7 @@ local of_the_job = {
 
 -- The options of a profile, {{key, value}, …}; or nil and what is wrong.
 local function read_shape(profile)
+    local shapes_file = shapes_path()
     local file, problem = io.open(shapes_file, "r")
     if not file then
         return nil, problem

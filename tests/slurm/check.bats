@@ -185,7 +185,7 @@ END
 # own_conf: a folder c, which commands read instead of /etc/slurm.
 own_conf() {
     cp -rp "$etc" c
-    sed -i "s,/etc/slurm/,$PWD/c/," c/plugstack.conf c/cli_filter.lua
+    sed -i "s,/etc/slurm/,$PWD/c/," c/plugstack.conf
     export SLURM_CONF=$PWD/c/slurm.conf
     stack=$PWD/c/plugstack.conf:$(grep -n ^optional c/plugstack.conf | cut -d: -f1)
 }

@@ -48,7 +48,8 @@ write_plugin() {
     mkdir -p "$folder/etc/troupe"
     # Scratch folders in a folder of root's that each host has for itself.
     sed 's,^scratch:.*,scratch: /run/scratch,' "$conf/site.yaml" >"$folder/etc/troupe/site.yaml"
-    for file in plugstack.conf cli_filter.lua job_submit.lua; do
+    cp "$conf/cli_filter.lua" "$folder/etc/" # the plugin tells it where the shapes are
+    for file in plugstack.conf job_submit.lua; do
         sed "s,/etc/troupe/,/etc/slurm/troupe/,
             s,spank_troupe.so .*,$build/lib/& troupe=$build/bin/troupe," \
             "$conf/$file" >"$folder/etc/$file"
