@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <uthash.h>
 
+#include "conf/yaml.h"
 #include "core/base/ids.h"
 #include "driver/output_files.h"
 #include "os/glob.h"
@@ -42,7 +44,7 @@ struct shared {
 
 struct trp_output_names {
     const trp_pipeline *p;
-    const char *base;
+    char *base;
     bool *added; /* stages whose tasks are known */
     bool strict; /* nothing has begun */
     struct name *names;
@@ -118,6 +120,14 @@ static bool make_room(trp_output_names *n)
     return true;
 }
 
+/* As a message names it: below the working folder without that. */
+static const char *shown(const trp_output_names *n, const char *path)
+{
+    size_t size = strlen(n->base);
+    return strncmp(path, n->base, size) == 0 && path[size] == '/' ? path + size + 1
+                                                                  : path;
+}
+
 /* What a stage has as a whole and what one of its tasks has are the same one's. */
 static bool is_same(struct owner a, struct owner b)
 {
@@ -159,7 +169,7 @@ static int add_name(trp_output_names *n, struct owner by, const char *pattern,
                     const char *path, trp_error *err)
 {
     const struct trp_pipeline_stage *s = &n->p->stages[by.stage];
-    char a[WHO_SIZE], b[WHO_SIZE];
+    char a[WHO_SIZE], b[WHO_SIZE], both[2 * WHO_SIZE + 8];
     uint64_t hash = hash_of(path);
     if (n->n >= NAMES_MAX)
         return 0;
@@ -173,13 +183,16 @@ static int add_name(trp_output_names *n, struct owner by, const char *pattern,
     }
     if (is_same(place->by, by))
         return 0;
-    if (n->strict && !may_be_folder(pattern, path))
-        return trp_error_at(
-            err, TRP_EINVAL, n->p->file, s->mark,
-            "stage %s: %s and %s both name the output %.300s; give each its own, or "
-            "write a slash behind it when it is a folder",
-            s->name, who(n, place->by, a), who(n, by, b), path);
-    return share(n, hash, err);
+    if (!n->strict || may_be_folder(pattern, path))
+        return share(n, hash, err);
+    if (place->by.stage == by.stage)
+        snprintf(both, sizeof both, "tasks %u and %u", place->by.task, by.task);
+    else
+        snprintf(both, sizeof both, "%s and %s", who(n, place->by, a), who(n, by, b));
+    return trp_error_at(err, TRP_EINVAL, n->p->file, s->mark,
+                        "stage %s: %s both name the output %.300s; give each its own, "
+                        "or write a slash behind it when it is a folder",
+                        s->name, both, shown(n, path));
 }
 
 /* ---- a stage ---- */
@@ -215,7 +228,7 @@ static int add_of(trp_output_names *n, uint32_t stage, uint32_t task,
                 err, TRP_EINVAL, n->p->file, s->mark,
                 "stage %s: the output %.300s of task %u is its input; name "
                 "another file, or leave it out of outputs",
-                s->name, path, task);
+                s->name, shown(n, path), task);
         else if (path)
             r = add_name(n, (struct owner){stage, task}, s->outputs[i], path, err);
         free(path);
@@ -266,7 +279,7 @@ bool trp_output_names_stand(trp_output_names *n, uint32_t stage, uint32_t task,
         } else if (one && !is_same(one->by, by) && stat(path, &st) == 0 &&
                    !S_ISDIR(st.st_mode)) {
             snprintf(why, size, "output %.300s is that of %s too; give each its own",
-                     path, who(n, one->by, name));
+                     shown(n, path), who(n, one->by, name));
             stands = false;
         }
         free(path);
@@ -281,13 +294,15 @@ int trp_output_names_new(const trp_pipeline *p, const char *base,
 {
     trp_output_names *n = calloc(1, sizeof *n);
     bool *added = calloc((size_t)p->nstages + 1, sizeof *added);
-    int r = n && added ? 0 : out_of_memory(err);
+    char *in = base ? strdup(base) : getcwd(NULL, 0);
+    int r = n && added && in ? 0 : out_of_memory(err);
     if (r < 0) {
         free(n);
         free(added);
+        free(in);
         return r;
     }
-    *n = (trp_output_names){.p = p, .base = base, .added = added, .strict = true};
+    *n = (trp_output_names){.p = p, .base = in, .added = added, .strict = true};
     for (uint32_t i = 0; i < p->nstages && r == 0; i++) {
         struct trp_items items;
         r = add_of(n, i, TRP_NONE, &(struct trp_task_values){0}, err);
@@ -317,5 +332,74 @@ void trp_output_names_free(trp_output_names *n)
     }
     free(n->names);
     free(n->added);
+    free(n->base);
     free(n);
+}
+
+/* ---- large folders ---- */
+
+/* Looks at what a pattern is for a task; true: there is a large folder, as `ret` says. */
+static bool is_large(const char *base, const char *pattern,
+                     const struct trp_task_values *v, char *ret, size_t size)
+{
+    struct trp_outputs o = {0};
+    bool none;
+    char *of_task = trp_output_expand(pattern, v, &none);
+    if (of_task)
+        trp_outputs_match(&o, base, of_task, true, NULL);
+    bool large = o.large != NULL;
+    if (large)
+        snprintf(ret, size, "%s", o.large);
+    trp_outputs_free(&o);
+    free(of_task);
+    return large;
+}
+
+static bool has_large(const trp_pipeline *p, const struct trp_pipeline_stage *s,
+                      const char *base, char *ret, size_t size)
+{
+    enum { TASKS = 100 }; /* others are like these */
+    struct trp_items items = {0};
+    struct trp_buf columns = {0};
+    struct trp_task_values v;
+    bool large = false, known = trp_foreach_look(p, s, base, &items);
+    uint32_t tasks = known && items.ntasks < TASKS ? items.ntasks : TASKS;
+    for (uint32_t t = 0; t < (known ? tasks : 1) && !large; t++) {
+        bool has = known && trp_items_values(&items, t, &columns, &v);
+        v = has ? v : (struct trp_task_values){0};
+        for (uint32_t i = 0; i < s->ninputs + s->noutputs && !large; i++) {
+            const char *pattern =
+                i < s->ninputs ? s->inputs[i] : s->outputs[i - s->ninputs];
+            large = (has || !trp_output_of_task(pattern)) &&
+                    is_large(base, pattern, &v, ret, size);
+        }
+        if (has && !s->ninputs && s->foreach == TRP_FOREACH_FILES && !large) {
+            char *item = trp_glob_escape(v.item);
+            char *text = item ? trp_template_escape(item) : NULL;
+            large = text && is_large(base, text, &v, ret, size);
+            free(text);
+            free(item);
+        }
+    }
+    trp_buf_free(&columns);
+    trp_items_free(&items);
+    return large;
+}
+
+void trp_output_names_warn(const trp_pipeline *p, const char *base,
+                           void (*say)(void *context, const char *line), void *context)
+{
+    char folder[512], line[1600];
+    for (uint32_t i = 0; i < p->nstages; i++) {
+        const struct trp_pipeline_stage *s = &p->stages[i];
+        if (!has_large(p, s, base, folder, sizeof folder))
+            continue;
+        snprintf(
+            line, sizeof line,
+            "%s:%u:%u: warning: stage %s: the folder %s has more than %d entries, so "
+            "--resume does not see what changes in it; write a pattern (%s/*)",
+            trp_mark_file(p->file, s->mark), s->mark.line, s->mark.column, s->name,
+            folder, TRP_FOLDER_ENTRIES, folder);
+        say(context, line);
+    }
 }

@@ -19,11 +19,15 @@
 
 typedef struct trp_output_names trp_output_names;
 
-/* Both borrowed. TRP_EINVAL with "FILE:LINE:COL: stage S: …" when two name one file, or a task
+/* `p` is borrowed; `base` NULL: the working folder. TRP_EINVAL with "FILE:LINE:COL: stage S: …" when two name one file, or a task
  * an output that is its input. */
 int trp_output_names_new(const trp_pipeline *p, const char *base,
                          trp_output_names **ret, trp_error *err);
 void trp_output_names_free(trp_output_names *n);
+/* Tells of the first folder of each stage that has too many entries to be looked into
+ * (os/output_list.h), as "FILE:LINE:COL: warning: …". */
+void trp_output_names_warn(const trp_pipeline *p, const char *base,
+                           void (*say)(void *context, const char *line), void *context);
 /* The tasks of a stage are known; nothing happens if they were. TRP_EINVAL as above, but not
  * for what two name. */
 int trp_output_names_add(trp_output_names *n, uint32_t stage,

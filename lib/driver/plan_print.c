@@ -13,6 +13,7 @@
 #include "conf/wording.h"
 #include "driver/command_env.h"
 #include "driver/foreach.h"
+#include "driver/output_names.h"
 #include "driver/plan_make.h"
 #include "driver/plan_slurm.h"
 #include "events/json_print.h"
@@ -468,6 +469,12 @@ static int print_json(const struct trp_plan *plan, const struct trp_site *site,
 
 /* ---- the whole ---- */
 
+static void warn(void *context, const char *line)
+{
+    (void)context;
+    fprintf(stderr, "troupe: %s\n", line);
+}
+
 int trp_plan_print(const trp_pipeline *p, const trp_options *o,
                    const struct trp_site *site, const struct trp_pool_list *pools,
                    const char *carried, const struct trp_cluster_where *where,
@@ -480,6 +487,7 @@ int trp_plan_print(const trp_pipeline *p, const trp_options *o,
     if (r < 0)
         return r;
     plan.pools = pools;
+    trp_output_names_warn(p, NULL, warn, NULL);
     r = json ? print_json(&plan, site, carried, choices, out, err)
              : print_text(&plan, site, form == TRP_PLAN_ALL, out, err);
     if (!json)

@@ -115,7 +115,7 @@ static int read_folder(struct trp_outputs *o, const char *base, const char *path
         bool link = false;
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        if (o->n - first > TRP_FOLDER_ENTRIES)
+        if (o->n - first > TRP_FOLDER_ENTRIES + 1)
             break;
         one.path = trp_path_join(path, e->d_name);
         if (!one.path)

@@ -481,3 +481,54 @@ one_stage() {
     grep -qE '^a +default +1000000 ' out
     if planned p.yaml $((mib + 36)); then return 1; fi # it is this that was measured
 }
+
+# refused TEXT: plan and run refuse p.yaml with it, before anything starts.
+refused() {
+    for command in plan run; do
+        run troupe $command --local=2 p.yaml
+        [ "$status" = 2 ]
+        [[ "$output" == *"troupe: p.yaml:"*"$1"* ]]
+    done
+    run ! grep -qs SparkListenerTaskStart troupe-runs/last/events.jsonl
+}
+
+@test "two that name one file as their output are refused, and an output that is the input" {
+    one() { printf 'troupe: 1\nname: p\nstages:\n%s\n' "$1" >p.yaml; }
+    one '  - {name: a, foreach: {items: [x/r.fq, y/r.fq]}, run: "true", outputs: ["out/${stem}.bam"]}'
+    refused "stage a: tasks 0 and 1 both name the output out/r.bam; give each its own"
+    one '  - {name: a, run: "true", outputs: [r.txt]}
+  - {name: b, after: [a], tasks: 2, run: "true", outputs: ["./x/../r.txt"]}'
+    refused "stage a and stage b both name the output r.txt"
+    printf 'name\tv\nA\t1\nB\t2\nA\t3\n' >t.tsv
+    one '  - {name: a, run: "true"}
+  - {name: b, after: [a], foreach: {table: t.tsv}, run: "true", outputs: ["${col.name}.txt"]}'
+    refused "stage b: tasks 0 and 2 both name the output A.txt"
+    touch same
+    one '  - {name: b, run: "true", outputs: [same]}
+  - {name: c, run: "true", outputs: [same]}'
+    refused "stage b and stage c both name the output same"
+    mkdir in && touch in/1 in/2
+    one '  - {name: a, foreach: {files: "in/*"}, run: "true", outputs: ["in/${name}"]}'
+    refused "stage a: the output in/1 of task 0 is its input; name another file"
+    one '  - {name: a, foreach: {items: [u, v]}, run: "true", inputs: ["db/${item}"], outputs: ["./db/${item}"]}'
+    refused "the output db/u of task 0 is its input"
+    printf 'id\tv\nA\t1\nB\t2\nA\t3\n' >t.tsv
+    one '  - {name: a, foreach: {table: t.tsv}, run: "true"}'
+    refused "stage a: the table t.tsv: its rows 1 and 3 both have the id A; give each row its own"
+    # A folder that several name, what a wildcard matches, and one task that names it twice.
+    one '  - {name: a, foreach: {items: [x/1, x/2]}, run: "true", outputs: ["${dir}", "all/", "*.txt", "f.${task}", "f.${task}"]}
+  - {name: b, run: "true", outputs: ["all/", "*.txt", results]}
+  - {name: c, run: "true", outputs: [results]}'
+    check 0 "a" troupe plan --local=2 p.yaml
+}
+
+@test "a folder that is too large to be looked into is told" {
+    mkdir ref few
+    (cd ref && seq 10001 | xargs touch)
+    touch few/1
+    printf 'troupe: 1\nstages:\n  - {name: a, inputs: [ref, few], run: "true"}\n' >p.yaml
+    check 0 "p.yaml:3:12: warning: stage a: the folder ref has more than 10000 entries" troupe plan --local=2 p.yaml
+    rm ref/1
+    check 0 "a" troupe plan --local=2 p.yaml
+    [[ "$output" != *warning* ]]
+}

@@ -244,6 +244,24 @@ Y
     [ "$(again)" = "" ]
 }
 
+@test "of two that make one file the later fails, where that is not known before; a folder is no file" {
+    cat >p.yaml <<'Y'
+troupe: 1
+options: {outputs.wait: 50ms, task.maxFailures: 1}
+stages:
+  - {name: list, run: 'printf "a\nb\na\n" >l'}
+  - {name: a, after: [list], foreach: {lines: l}, max_running: 1, outputs: ["o/${item}.x"], run: 'mkdir -p o; echo $TROUPE_TASK >o/$TROUPE_ITEM.x'}
+  - {name: b, outputs: [out], run: 'echo >out'}
+  - {name: c, after: [b], outputs: [out], run: 'echo >out'}
+  - {name: d, tasks: 2, outputs: [dir], run: 'mkdir -p dir; echo >dir/$TROUPE_TASK'}
+  - {name: e, after: [d], outputs: [dir], run: 'echo >dir/e'}
+Y
+    run -1 troupe run --local=2 --keep-going --run-name r p.yaml
+    [[ "$output" == *"stage a: task 2 failed once, with output o/a.x is that of task 0 of stage a too; give each its own"* ]]
+    [[ "$output" == *"stage c: output out is that of stage b too; give each its own"* ]]
+    [[ "$output" == *"stage e succeeded"* ]]
+}
+
 @test "outputs of a gang may be late on the node that starts it" {
     cat >p.yaml <<'Y'
 troupe: 1
