@@ -478,6 +478,21 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
     trp_outputs_free(&inputs);
 }
 
+/* Not all that it was to do may have been done. */
+static void tell_unclear(trp_command_job *j, uint32_t stage,
+                         const struct trp_action *verdict, const struct trp_end *end)
+{
+    char line[512];
+    if (!end || !end->limit_mib || !j->c.say)
+        return;
+    snprintf(line, sizeof line,
+             "warning: stage %s: task %u, attempt %u ended well while a process on its "
+             "executor was killed for memory (limit %lld MiB), which may have been its",
+             stage_of(j, stage)->name, verdict->task_end.task, verdict->task_end.number,
+             (long long)end->limit_mib);
+    j->c.say(j->c.say_context, line);
+}
+
 /* The last one that failed and does not run again. */
 static struct trp_failed_attempt failed_attempt(const trp_command_job *j,
                                                 uint32_t stage)
@@ -537,6 +552,7 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
     r->late = r->ended;
     files_end(j, stage, verdict);
     if (verdict->task_end.status == TRP_END_SUCCESS) {
+        tell_unclear(j, stage, verdict, end);
         task_succeeded(j, stage, verdict->task_end.task);
     } else if (r->ended) {
         return;

@@ -121,6 +121,7 @@ static int fork_spawner(trp_executor *e, const struct trp_last_words_way *last_w
         .scratch = e->shape.scratch,
         .memory_mib = e->shape.memory_mib,
         .cgroup = e->shape.cgroup,
+        .own_cgroup = e->shape.cgroup[0] && !e->shape.in_cgroup,
         .watched = e->shape.memory_mib > 0 && !e->shape.cgroup[0] ? getpid() : 0,
         .for_functions = e->runner != NULL,
     };

@@ -38,6 +38,7 @@ struct trp_spawner_config {
     const char *scratch; /* parent folder for scratch folders; made 0700 */
     int64_t memory_mib;  /* limit of all commands together; 0: none */
     const char *cgroup;  /* memory cgroup they are in, "" : sample PSS every 200 ms */
+    bool own_cgroup;     /* it was made for this executor: groups can be made in it */
     pid_t watched;       /* 0, or the parent's pid, whose own memory counts too */
     bool for_functions;  /* commands are rare: what they need is made for the first */
     struct trp_last_words_way last_words; /* how last words are said */

@@ -241,7 +241,7 @@ static bool take_frame(struct trp_keeper *k, const uint8_t *p, size_t n)
         unqueue(k, trp_get_u64(&v), TRP_END_RECALLED);
         return trp_view_end(&v);
     case TRP_FRAME_WATCH:
-        trp_memory_begin(k, true);
+        trp_memory_begin(k, NULL);
         return true;
     case TRP_FRAME_PING:
         atomic_fetch_add(&k->shared->answered, 1);

@@ -194,16 +194,17 @@ static void judge(struct trp_keeper *k, struct trp_running *r, int status)
     } else if (r->cause != TRP_END_SUCCESS) {
         e->status = r->cause;
         e->code = 0;
-    } else if (e->status != TRP_END_SUCCESS && trp_memory_killed(k, by_kill)) {
+    } else if (trp_memory_killed(k, r, by_kill, e->status == TRP_END_SUCCESS)) {
         e->status = TRP_END_MEMORY;
         int64_t peak = trp_memory_peak_kib(k);
         if (peak > e->peak_kib)
             e->peak_kib = peak;
     }
-    if (e->status == TRP_END_MEMORY) {
+    if (e->status == TRP_END_MEMORY)
         e->code = SIGKILL;
+    if (e->status == TRP_END_MEMORY ||
+        (e->status == TRP_END_SUCCESS && trp_memory_unclear(k, r)))
         e->limit_mib = k->config.memory_mib;
-    }
 }
 
 static void main_ended(struct trp_keeper *k, struct trp_running *r)
@@ -407,6 +408,7 @@ _Noreturn void trp_keeper_end(struct trp_keeper *k, bool parent_lost)
     for (uint32_t i = 0; i < k->nrunning; i++)
         if (k->running[i].state != TRP_RUN_FREE)
             trp_logs_settle(k, &k->running[i]);
+    trp_memory_end(k);
     trp_scratch_remove(k->shared, k->config.scratch, SIZE_MAX);
     _exit(0);
 }

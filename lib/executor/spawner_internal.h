@@ -120,6 +120,14 @@ struct trp_command_stage {
     bool forgotten;
 };
 
+/* A memory group for one command at a time; those that come after each other in an entry use
+ * the same. */
+struct trp_command_group {
+    bool tried, has;
+    int tasks, events; /* with `has` */
+    uint64_t seen;     /* kills in it before the present command */
+};
+
 enum trp_running_state {
     TRP_RUN_FREE,
     TRP_RUN_LIVE,     /* its main process lives */
@@ -154,6 +162,10 @@ struct trp_running {
     int64_t drain_ns;      /* when DRAINING began: its main process had ended */
     uint8_t cause;   /* why we killed it: enum trp_end_status, SUCCESS: we did not */
     int64_t pss_kib; /* largest sampled */
+    struct trp_command_group group;
+    bool grouped;          /* it is in that */
+    bool alone;            /* no other command without a group has run meanwhile */
+    uint64_t kills_before; /* in the executor's group */
     struct trp_scratch scratch;
     uint32_t generation; /* of its scratch folder's name, when one could not go */
     struct trp_end end;
@@ -204,6 +216,7 @@ struct trp_keeper {
     uint32_t ends_made;             /* so far; the parent counts them too */
     int64_t sample_at_ns;           /* INT64_MAX: nothing to sample */
     int cgroup_events, cgroup_peak; /* -1: none */
+    bool makes_groups;              /* in the executor's own */
     uint64_t oom_seen;              /* kills by the kernel that are accounted for */
     struct trp_function_sample *samples;
     struct ZSTD_CCtx_s *zstd; /* NULL: nothing was compressed yet */
@@ -303,11 +316,20 @@ bool trp_process_token(pid_t pid, const char *token, uint64_t *ret_attempt);
 
 /* spawner_memory.c */
 void trp_memory_open(struct trp_keeper *k);
-/* A command was started, or functions run in the parent: sample if that is needed. */
-void trp_memory_begin(struct trp_keeper *k, bool functions);
+/* A command is about to be started: the group that it is to join by writing "0" there; -1:
+ * none. */
+int trp_memory_group(struct trp_keeper *k, struct trp_running *r);
+/* It was started: `r`; NULL: functions run in the parent. Sample if that is needed. */
+void trp_memory_begin(struct trp_keeper *k, struct trp_running *r);
 void trp_memory_tick(struct trp_keeper *k, int64_t now);
-/* A failed attempt was killed by the kernel for memory: accounts for it. */
-bool trp_memory_killed(struct trp_keeper *k, bool by_kill);
+/* A process of the attempt was killed by the kernel for memory: accounts for it. `by_kill`:
+ * SIGKILL ended it; `good`: it ended well all the same. */
+bool trp_memory_killed(struct trp_keeper *k, const struct trp_running *r, bool by_kill,
+                       bool good);
+/* One was killed while it ran, and it cannot be told whose. */
+bool trp_memory_unclear(const struct trp_keeper *k, const struct trp_running *r);
+/* Removes the groups of commands; nobody is in them any more. */
+void trp_memory_end(struct trp_keeper *k);
 int64_t trp_memory_peak_kib(const struct trp_keeper *k);
 /* What is known of the parent's end. */
 void trp_memory_last_words(struct trp_keeper *k, struct trp_last_words *ret);

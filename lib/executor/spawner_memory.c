@@ -1,9 +1,17 @@
 /*
  * Memory: who is over the limit, and who is to blame.
  *
- * In a cgroup the kernel enforces the limit; we only learn of it. An attempt that was
- * killed while the group's oom_kill counter had grown is told as killed for memory, and
- * takes one off what has not been accounted for.
+ * In a cgroup the kernel enforces the limit; we only learn of it. Each command is in a group
+ * of its own below the executor's, where these can be made: in one that was made for the
+ * executor, by version 1 (in version 2 none can be where processes are). Its counter says
+ * whether any process of the command was killed, also one whose status a pipe hides. To join
+ * costs one write, by the child, which has one thread: moving a whole process would have the
+ * kernel hold up all forks for some 12 ms.
+ *
+ * Without such groups there is one counter for all. An attempt that was killed while it had
+ * grown is told as killed for memory, and takes one off what has not been accounted for; so is
+ * any that ran alone. Of several that ended well meanwhile it is not known whose the process
+ * was: they are told as unclear.
  *
  * Without one, every 200 ms while something runs: the resident sizes of all attempts'
  * process trees are added up. They count shared pages more than once, so a sum below
@@ -21,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "executor/spawner_internal.h"
@@ -68,6 +77,24 @@ static uint64_t oom_kills(const struct trp_keeper *k)
     return read_number(k->cgroup_events, "oom_kill ");
 }
 
+static void group_path(const struct trp_keeper *k, const struct trp_running *r,
+                       const char *file, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s/c%u%s", k->config.cgroup, (unsigned)(r - k->running), file);
+}
+
+/* Whether a group in the executor's is under its limit, and has a counter. */
+static bool can_make_groups(const struct trp_keeper *k)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/memory.use_hierarchy", k->config.cgroup);
+    int fd = k->config.own_cgroup ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    bool can = read_number(fd, "") == 1;
+    if (fd >= 0)
+        close(fd);
+    return can;
+}
+
 void trp_memory_open(struct trp_keeper *k)
 {
     k->cgroup_events = k->cgroup_peak = -1;
@@ -77,28 +104,85 @@ void trp_memory_open(struct trp_keeper *k)
     k->cgroup_events = open_in_cgroup(k, "memory.oom_control", "memory.events");
     k->cgroup_peak = open_in_cgroup(k, "memory.max_usage_in_bytes", "memory.peak");
     k->oom_seen = oom_kills(k);
+    k->makes_groups = can_make_groups(k);
 }
 
-void trp_memory_begin(struct trp_keeper *k, bool functions)
+int trp_memory_group(struct trp_keeper *k, struct trp_running *r)
 {
-    if (!functions && has_cgroup(k)) {
-        if (k->live == 1) /* kills while nothing ran are nobody's */
-            k->oom_seen = oom_kills(k);
+    struct trp_command_group *g = &r->group;
+    char path[4300];
+    if (k->live == 0) /* kills while nothing ran are nobody's */
+        k->oom_seen = oom_kills(k);
+    r->kills_before = oom_kills(k);
+    if (!k->makes_groups)
+        return -1;
+    if (!g->tried) {
+        g->tried = true;
+        group_path(k, r, "", path, sizeof path);
+        bool made = mkdir(path, 0755) == 0;
+        group_path(k, r, "/tasks", path, sizeof path);
+        g->tasks = made ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+        group_path(k, r, "/memory.oom_control", path, sizeof path);
+        g->events = made ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        g->has = g->tasks >= 0 && g->events >= 0;
+    }
+    if (!g->has)
+        return -1;
+    g->seen = read_number(g->events, "oom_kill ");
+    return g->tasks;
+}
+
+/* It is alone while no other command is without a group. */
+static void note_alone(struct trp_keeper *k, struct trp_running *r)
+{
+    r->alone = true;
+    for (uint32_t i = 0; i < k->nrunning; i++) {
+        struct trp_running *o = &k->running[i];
+        if (o != r && o->state != TRP_RUN_FREE && !o->grouped)
+            o->alone = r->alone = false;
+    }
+}
+
+void trp_memory_begin(struct trp_keeper *k, struct trp_running *r)
+{
+    if (r && has_cgroup(k)) {
+        if (!r->grouped)
+            note_alone(k, r);
         return;
     }
     if (k->sample_at_ns == INT64_MAX && (k->config.memory_mib > 0 || has_cgroup(k)))
         k->sample_at_ns = trp_clock_ns() + SAMPLE_NS;
 }
 
-bool trp_memory_killed(struct trp_keeper *k, bool by_kill)
+bool trp_memory_killed(struct trp_keeper *k, const struct trp_running *r, bool by_kill,
+                       bool good)
 {
+    if (r->grouped)
+        return read_number(r->group.events, "oom_kill ") > r->group.seen;
     uint64_t kills = oom_kills(k);
     /* Another exit status may come from a command whose helper was killed; with several
      * attempts it could be anybody's. */
-    if (kills <= k->oom_seen || (!by_kill && k->live > 1))
+    if (kills <= k->oom_seen || (!by_kill && !r->alone) ||
+        (good && kills <= r->kills_before))
         return false;
     k->oom_seen = by_kill ? k->oom_seen + 1 : kills;
     return true;
+}
+
+bool trp_memory_unclear(const struct trp_keeper *k, const struct trp_running *r)
+{
+    uint64_t kills = r->grouped ? 0 : oom_kills(k);
+    return kills > r->kills_before && kills > k->oom_seen;
+}
+
+void trp_memory_end(struct trp_keeper *k)
+{
+    char path[4300];
+    for (uint32_t i = 0; i < k->nrunning; i++) {
+        group_path(k, &k->running[i], "", path, sizeof path);
+        if (k->running[i].group.tried)
+            rmdir(path);
+    }
 }
 
 int64_t trp_memory_peak_kib(const struct trp_keeper *k)

@@ -41,6 +41,8 @@ struct start {
     const char *cwd;
     const char *const *argv, *const *env;
     char *const *program; /* NULL: look argv[0] up in our own PATH */
+    int group;            /* of its memory; -1: none */
+    volatile bool grouped;
     volatile enum step step;
     volatile int error;
 };
@@ -81,6 +83,7 @@ static _Noreturn void run_child(struct start *s)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    s->grouped = s->group >= 0 && write(s->group, "0", 1) == 1;
     if (dup2(s->fd[0], 1) < 0 || dup2(s->fd[1], 2) < 0)
         fail(s, STEP_LOGS);
     if (chdir(s->cwd) != 0)
@@ -307,6 +310,8 @@ static bool start_process(struct trp_keeper *k, struct trp_running *r, struct st
 {
     pid_t pid = -1;
     s->step = STEP_NONE;
+    s->group = trp_memory_group(k, r);
+    s->grouped = false;
     r->started_ns = trp_clock_ns();
     k->births++;
     open_logs(k, r, s);
@@ -321,6 +326,7 @@ static bool start_process(struct trp_keeper *k, struct trp_running *r, struct st
     if (pid >= 0 && s->step == STEP_NONE) {
         r->pid = pid;
         r->births = k->births;
+        r->grouped = s->grouped;
         return true;
     }
     if (pid > 0)
@@ -415,6 +421,7 @@ static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
         return false;
     }
     struct trp_scratch scratch = r->scratch;
+    const struct trp_command_group group = r->group;
     uint32_t generation = r->generation;
     *r = (struct trp_running){
         .attempt = l->attempt,
@@ -429,6 +436,7 @@ static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
         .kill_at_ns = INT64_MAX,
         .look_at_ns = INT64_MAX,
         .scratch = scratch,
+        .group = group,
         .generation = generation,
     };
     if (!start_entry(k, r, l, call)) {
@@ -444,7 +452,7 @@ static bool start_attempt(struct trp_keeper *k, struct trp_command_stage *stage,
         r->begin_at_ns = r->started_ns + call->start_limit_ns;
     stage->attempts++;
     k->live++;
-    trp_memory_begin(k, false);
+    trp_memory_begin(k, r);
     return true;
 }
 

@@ -383,33 +383,66 @@ uint64_t trp_cgroup_oom_kills(const char *path, bool v2)
     return 0;
 }
 
-int trp_cgroup_kill(const char *path)
+/* Calls `what` for the group and those in it, which executors make for their commands; false
+ * once it said so. */
+static bool for_all(const char *path, bool (*what)(const char *group, int *total),
+                    int *total)
+{
+    bool go = true;
+    DIR *dir = opendir(path);
+    for (struct dirent *e; dir && go && (e = readdir(dir));) {
+        char below[TRP_CGROUP_PATH];
+        if (e->d_type == DT_DIR && e->d_name[0] != '.' && join(below, path, e->d_name))
+            go = what(below, total);
+    }
+    if (dir)
+        closedir(dir);
+    return go && what(path, total);
+}
+
+static bool kill_in(const char *path, int *total)
 {
     char file[TRP_CGROUP_PATH];
-    int killed = 0, pid;
-    if (!join(file, path, "cgroup.procs"))
-        return 0;
-    FILE *f = fopen(file, "re");
-    if (!f)
-        return 0;
-    while (fscanf(f, "%d", &pid) == 1) {
+    int pid;
+    FILE *f = join(file, path, "cgroup.procs") ? fopen(file, "re") : NULL;
+    while (f && fscanf(f, "%d", &pid) == 1) {
         if (pid > 1 && pid != getpid() && kill(pid, SIGKILL) == 0)
-            killed++;
+            ++*total;
     }
-    fclose(f);
+    if (f)
+        fclose(f);
+    return true;
+}
+
+static bool is_empty(const char *path, int *total)
+{
+    char file[TRP_CGROUP_PATH], text[16];
+    (void)total;
+    return !join(file, path, "cgroup.procs") || !read_text(file, text, sizeof text) ||
+           !text[0];
+}
+
+static bool remove_one(const char *path, int *total)
+{
+    (void)total;
+    return rmdir(path) == 0 || errno == ENOENT;
+}
+
+int trp_cgroup_kill(const char *path)
+{
+    int killed = 0;
+    for_all(path, kill_in, &killed);
     return killed;
 }
 
 bool trp_cgroup_is_empty(const char *path)
 {
-    char file[TRP_CGROUP_PATH], text[16];
-    return !join(file, path, "cgroup.procs") || !read_text(file, text, sizeof text) ||
-           !text[0];
+    return for_all(path, is_empty, NULL);
 }
 
 bool trp_cgroup_remove(const char *path)
 {
-    return rmdir(path) == 0 || errno == ENOENT;
+    return for_all(path, remove_one, NULL);
 }
 
 bool trp_cgroup_memory_sweep_in(const char *parent, const char *prefix, bool kill)

@@ -56,6 +56,8 @@ uint64_t trp_cgroup_oom_kills(const char *path, bool v2);
 /* The most memory that the group has ever had in use, MiB; 0: not known. */
 int64_t trp_cgroup_peak_mib(const char *path, bool v2);
 
+/* The next three are about the group with those in it, one level down. */
+
 /* Kills who is still in the group. Returns how many there were. */
 int trp_cgroup_kill(const char *path);
 

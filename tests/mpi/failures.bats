@@ -50,6 +50,20 @@ Y
 }
 
 # bats test_tags=plain
+@test "a process that is killed for memory fails its attempt although a pipe ends well, and no other" {
+    cat >p.yaml <<'Y'
+troupe: 1
+profiles: {p: {executor: {cores: 2, memory: 100m, memoryOverhead: 28m}}}
+options: {task.maxFailures: 1}
+stages:
+  - {name: s, profile: p, tasks: 2, run: "[ $TROUPE_TASK = 0 ] || { until [ -e over ]; do sleep 0.01; done; exit 0; }; perl -e '$x = \"a\" x ($ARGV[0])' 300000000 | cat >made; touch over"}
+Y
+    run -1 troupe run --keep-going p.yaml
+    [[ "$output" =~ "task 0 failed once, with killed for memory (limit 128 MiB, peak "[0-9]+" MiB)" ]]
+    [[ "$output" != *"task 1 failed"* ]]
+}
+
+# bats test_tags=plain
 @test "memory is enforced for an ordinary user too, where no memory group can be made" {
     [ "$(id -u)" = 0 ] || skip "the tests run as an ordinary user already"
     others_folder

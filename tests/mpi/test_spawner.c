@@ -805,8 +805,11 @@ static void write_number(const char *dir, const char *file, const char *text)
 
 static const char *cgroup_dir;
 
-static void body_in_cgroup(void)
+/* `own`: commands can have groups in it. */
+static void body_in_cgroup(bool own)
 {
+    static const char hidden[] = /* by a pipe, which ends well */
+        "head -c 300000000 /dev/zero | tr '\\0' x | sh -c 'x=$(cat)' | cat";
     tell_shell(1, "sleep 60", 0);
     trp_attempt_id other = start(1, 0);
     struct trp_end e = run(eat);
@@ -818,13 +821,22 @@ static void body_in_cgroup(void)
     e = run("kill -KILL $$");
     if (e.status != TRP_END_SIGNAL)
         _exit(3);
+    e = run(hidden); /* unclear while another shares its counter */
+    if (e.status != (own ? TRP_END_MEMORY : TRP_END_SUCCESS) || e.limit_mib != 64)
+        _exit(5);
+    e = run("true");
+    if (e.status != TRP_END_SUCCESS || e.limit_mib != 0)
+        _exit(6);
     trp_spawner_kill(spawner, other, false);
-    if (wait_end().status != TRP_END_KILLED)
+    e = wait_end();
+    if (e.status != TRP_END_KILLED)
         _exit(4);
+    if (run(hidden).status != TRP_END_MEMORY)
+        _exit(7);
     trp_spawner_close(spawner);
 }
 
-static void test_memory_cgroup(void)
+static void in_cgroup(bool own)
 {
     char *dir = g_strdup_printf("/sys/fs/cgroup/memory/troupe-test-%d", getpid());
     if (g_mkdir(dir, 0700) != 0) {
@@ -840,10 +852,11 @@ static void test_memory_cgroup(void)
     if (pid == 0) {
         trp_error err;
         struct trp_spawner_config config = config_of(64, cgroup_dir);
+        config.own_cgroup = own;
         write_number(cgroup_dir, "cgroup.procs", "0");
         if (trp_spawner_fork(&config, &spawner, &err) < 0)
             _exit(9);
-        body_in_cgroup();
+        body_in_cgroup(own);
         _exit(0);
     }
     int status = 0;
@@ -854,6 +867,12 @@ static void test_memory_cgroup(void)
     g_assert_false(g_file_test(dir, G_FILE_TEST_EXISTS));
     g_free(dir);
     remove_folder();
+}
+
+static void test_memory_cgroup(void)
+{
+    in_cgroup(false);
+    in_cgroup(true);
 }
 
 /* ---- queue ahead ----------------------------------------------------------------- */

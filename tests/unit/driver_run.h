@@ -23,8 +23,15 @@ struct run {
     char **environ;
     uint32_t nenviron;
     const trp_site *site;
-    bool contents; /* resume.check */
+    bool contents;   /* resume.check */
+    char said[1024]; /* the last line for the user */
 };
+
+static inline void run_says(void *context, const char *line)
+{
+    struct run *r = context;
+    g_strlcpy(r->said, line, sizeof r->said);
+}
 
 /* Everything up to the job; a failure's text is in *err. */
 static inline int run_open(struct run *r, const char *yaml, bool resume, trp_error *err)
@@ -76,6 +83,8 @@ static inline int run_open(struct run *r, const char *yaml, bool resume, trp_err
         .log = r->log,
         .earlier_runs = resume ? 2 : 0,
         .contents = r->contents,
+        .say = run_says,
+        .say_context = r,
     };
     return trp_command_job_new(&c, &r->job, err);
 }

@@ -251,6 +251,25 @@ TEST("leftovers go before the next attempt")
     files_free(r.dir);
 }
 
+TEST("that a process was killed for memory, perhaps of a task that ended well, is told")
+{
+    struct run r = {.dir = files_new()};
+    trp_error err = {0};
+    const struct trp_action verdict = {
+        .task_end = {.task = 3, .number = 1}
+    };
+    const struct trp_end end = {.limit_mib = 64};
+    g_assert_cmpint(
+        run_open(&r, "troupe: 1\nstages: [{name: s, run: x, tasks: 4}]\n", false, &err),
+        ==, 0);
+    const struct trp_work *w = trp_command_job_work(r.job);
+    w->task_ended(w->context, 0, &verdict, &end);
+    g_assert_true(g_str_has_prefix(
+        r.said, "warning: stage s: task 3, attempt 1 ended well while a process"));
+    run_close(&r);
+    files_free(r.dir);
+}
+
 /* ---- the job ---- */
 
 /* It wants a list file. */
