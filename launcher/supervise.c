@@ -8,9 +8,9 @@
  * GONE_MS from then on; after a kill (second signal) KILL_MS; after its connection
  * closed without 'E' LOST_MS (its own end, as told by the guard, says more). A program
  * that goes on when what is Troupe's has ended may take its time. A driver
- * of a pipeline that is not there within TRP_WATCH_COME_UP_MS is given up, unless it
+ * of a pipeline that is not there within trp_watch_come_up_ms is given up, unless it
  * looks at what earlier starts have done; a user's own program may take its time before
- * trp_init. Over MPI nothing goes on without ompi-server: the driver is told that it is
+ * trp_init, once mpirun has started it. Over MPI nothing goes on without ompi-server: the driver is told that it is
  * gone, and ends the run with 4; SERVER_MS, since MPI may not let it go. A driver that
  * does not answer is told of, and left to the user.
  *
@@ -367,8 +367,9 @@ static void on_guard(struct trp_watch *w)
     }
     if (r.event == TRP_GUARD_STARTED) {
         w->driver = r.status;
-        if (!w->what->is_program && !w->connected && w->interrupts < 2)
-            w->deadline = trp_clock_ms() + TRP_WATCH_COME_UP_MS;
+        if ((!w->what->is_program || *w->supervisor->ompi_server) && !w->connected &&
+            w->interrupts < 2)
+            w->deadline = trp_clock_ms() + trp_watch_come_up_ms(w);
         return;
     }
     if (r.event == TRP_GUARD_SERVER) {
@@ -389,6 +390,11 @@ static void on_guard(struct trp_watch *w)
  * up. The user may end it. */
 static bool is_coming_up(struct trp_watch *w)
 {
+    if (w->what->is_program && !w->connected && w->interrupts < 2 &&
+        trp_descendants_signal(w->driver, NULL, 0, 0) > 0) {
+        w->deadline = INT64_MAX; /* mpirun has started it */
+        return true;
+    }
     if (!w->what->resumes || w->connected || w->interrupts > 1 ||
         !trp_run_folder_is_driven(w->folder->path))
         return false;
@@ -397,7 +403,7 @@ static bool is_coming_up(struct trp_watch *w)
                 "troupe: the driver still looks at what earlier starts of the run have "
                 "done; Ctrl-C twice, or `troupe cancel --now`, ends it\n");
     w->told_coming_up = true;
-    w->deadline = trp_clock_ms() + TRP_WATCH_COME_UP_MS;
+    w->deadline = trp_clock_ms() + trp_watch_come_up_ms(w);
     return true;
 }
 
@@ -415,9 +421,10 @@ static void watch_run(struct trp_watch *w)
         if (left < 0 && due == ask && due != INT64_MAX)
             left = 0;
         if (w->deadline != INT64_MAX && w->deadline <= trp_clock_ms()) {
-            if (!is_coming_up(w))
-                return;
-            continue;
+            if (is_coming_up(w))
+                continue;
+            w->absent = !w->connected && !w->interrupts;
+            return;
         }
         if (poll(v, 4, (int)left) < 0)
             continue;

@@ -86,16 +86,16 @@ static int early_end(const struct trp_watch *w, const char *how)
 static void tell_absent(const struct trp_watch *w, const char *how)
 {
     char *mpirun = NULL, late[48];
-    snprintf(late, sizeof late, "not within %d s", TRP_WATCH_COME_UP_MS / 1000);
+    snprintf(late, sizeof late, "not within %d s", trp_watch_come_up_ms(w) / 1000);
     if (*w->supervisor->ompi_server && trp_program_find("mpirun", &mpirun, NULL) == 0)
         fprintf(stderr,
                 "troupe: %s did not bring up the driver (%s); its output is in "
                 "%s/state/driver.err; --set comm.transport=socket does without it\n",
-                mpirun, w->driver_ended ? how : late, w->folder->shown);
+                mpirun, w->absent ? late : how, w->folder->shown);
     else
         fprintf(stderr,
                 "troupe: the driver did not come up (%s); see %s/state/driver.err\n",
-                w->driver_ended ? how : late, w->folder->shown);
+                w->absent ? late : how, w->folder->shown);
     free(mpirun);
 }
 
@@ -136,7 +136,7 @@ int trp_watch_status(const struct trp_watch *w)
         fprintf(stderr, "troupe: run %s was cancelled\n", w->folder->shown);
         return CANCELLED;
     }
-    if (w->what->is_program && !w->connected && w->driver_ended)
+    if (w->what->is_program && !w->connected && w->driver_ended && !w->absent)
         return early_end(w, how);
     if (!w->connected)
         tell_absent(w, how);

@@ -16,6 +16,8 @@
 
 enum {
     TRP_WATCH_COME_UP_MS = 60000, /* for a driver of a pipeline to be there */
+    TRP_WATCH_MPIRUN_MS = 20000,  /* the same of one that mpirun starts; as long as a
+                                   * meeting over MPI may take */
     TRP_WATCH_PLATFORM = 4,       /* exit status: the platform failed */
     TRP_WATCH_SPARED = 63,
 };
@@ -47,9 +49,16 @@ struct trp_watch {
     size_t nsaid;
     int64_t deadline; /* INT64_MAX: none */
     bool told_coming_up;
+    bool absent; /* the driver did not come up in time */
     bool over;
     char failure[TRP_ERROR_TEXT]; /* the platform failed: why */
 };
+
+/* For how long the driver may take to be there. */
+static inline int trp_watch_come_up_ms(const struct trp_watch *w)
+{
+    return *w->supervisor->ompi_server ? TRP_WATCH_MPIRUN_MS : TRP_WATCH_COME_UP_MS;
+}
 
 /* The exit status of a run: what its driver has said, if that holds, or what its end
  * says. On stderr stands why. */

@@ -162,7 +162,9 @@ mpirun_that() {
     [ "$(cat troupe-runs/r/state/driver.err)" = "no luck" ]
     mpirun_that 'exec sleep 100'
     PATH=$PWD/bin:$PATH run -4 troupe run --set comm.transport=mpi --run-name late p.yaml
-    [[ "$output" == "troupe: $PWD/bin/mpirun did not bring up the driver (not within 60 s); its output is in troupe-runs/late/state/driver.err; "* ]]
+    [[ "$output" == "troupe: $PWD/bin/mpirun did not bring up the driver (not within 20 s); its output is in troupe-runs/late/state/driver.err; "* ]]
+    PATH=$PWD/bin:$PATH run -4 troupe run --set comm.transport=mpi --run-name p -- "$TROUPE_BUILD/examples/first"
+    [[ "$output" == "troupe: $PWD/bin/mpirun did not bring up the driver (not within 20 s); "* ]]
 }
 
 @test "a program of no MPI is a static run under the mpirun of either" {

@@ -131,6 +131,27 @@ advice="set comm.transport=socket, or leave it at auto"
     done
 }
 
+@test "where /tmp is full a run under auto ends well; over MPI it ends with 4 and says what to set" {
+    local own=-m
+    [ "$(id -u)" = 0 ] || own=-rm
+    unshare $own mount -t tmpfs tmpfs /mnt || skip "no mounts of one's own here"
+    one 'tasks: 4, run: "echo $TROUPE_TASK"'
+    unset TMPDIR TROUPE_SCRATCH
+    # This folder, which may lie there, is put back.
+    unshare $own bash -c '
+        mount --bind "$PWD" /mnt && mount -t tmpfs -o size=1m tmpfs /tmp && mkdir -p "$PWD" &&
+            mount --bind /mnt "$PWD" && cd "$PWD" || exit 99
+        head -c 2000000 /dev/zero >/tmp/filled 2>/dev/null
+        env -u TROUPE_OPT_comm_transport troupe run --local=2 --run-name a p.yaml >a.out 2>&1
+        echo $? >a.status
+        troupe run --local=2 --run-name m p.yaml >m.out 2>&1
+        echo $? >m.status' 3>&-
+    cat a.out m.out
+    [ "$(<a.status)" = 0 ]
+    [ "$(<m.status)" = 4 ]
+    grep -q "^troupe: .*; $advice" m.out
+}
+
 # As when somebody holds ompi-server's port up.
 @test "a meeting that does not come about in 20 s ends the run with 4, gives all back, and --resume goes on" {
     cat >p.yaml <<'Y'
