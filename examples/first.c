@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 {
     trp_context *ctx;
     trp_profile *shape;
-    int64_t *words = NULL;
+    void *words = NULL;
     size_t size;
     if (trp_init(&argc, &argv, &ctx) < 0) /* an executor never comes back from here */
         return 2;
@@ -53,10 +53,10 @@ int main(int argc, char **argv)
     if (trp_profile_build(shape) == 0) {
         trp_dataset *d = trp_text_files(ctx, "/usr/share/common-licenses/*", 8);
         d = trp_with_resources(trp_transform(d, count_words, NULL, 0), shape);
-        trp_reduce(d, add, NULL, 0, (void **)&words, &size);
+        trp_reduce(d, add, NULL, 0, &words, &size);
     }
     if (words)
-        printf("%lld words\n", (long long)*words);
+        printf("%lld words\n", (long long)trp_as_i64(words, size));
     else
         fprintf(stderr, "first: %s\n", trp_error_text(ctx));
     free(words);
