@@ -40,7 +40,8 @@ static int end_step(trp_context *ctx, const char *what, void (*f)(void),
                                 "%s: %zu bytes of argument for %s; there may be 0 to "
                                 "%d",
                                 what, arg_size, name, TRP_ARGUMENT_MAX);
-    *ret = (struct trp_step){name, arg_size ? arg : NULL, arg_size};
+    *ret = (struct trp_step){
+        .name = name, .arg = arg_size ? arg : NULL, .arg_size = arg_size};
     return 0;
 }
 
@@ -58,15 +59,20 @@ trp_job *trp_collect_async(trp_dataset *d, const char *pool)
     return d ? trp_job_begin(d, &end, pool) : no_dataset("trp_collect");
 }
 
+static trp_job *begin_reduce(trp_dataset *d, void (*f)(void), bool tasked,
+                             const void *arg, size_t arg_size, const char *pool)
+{
+    struct trp_chain_end end = {.kind = TRP_DO_REDUCE, .tasked = tasked};
+    if (!d)
+        return no_dataset("trp_reduce");
+    int rc = end_step(d->context, "trp_reduce", f, arg, arg_size, &end.step);
+    return rc < 0 ? refused(d, rc) : trp_job_begin(d, &end, pool);
+}
+
 trp_job *trp_reduce_async(trp_dataset *d, trp_combine f, const void *arg,
                           size_t arg_size, const char *pool)
 {
-    struct trp_chain_end end = {.kind = TRP_DO_REDUCE};
-    if (!d)
-        return no_dataset("trp_reduce");
-    int rc =
-        end_step(d->context, "trp_reduce", (void (*)(void))f, arg, arg_size, &end.step);
-    return rc < 0 ? refused(d, rc) : trp_job_begin(d, &end, pool);
+    return begin_reduce(d, (void (*)(void))f, false, arg, arg_size, pool);
 }
 
 trp_job *trp_foreach_async(trp_dataset *d, trp_function f, const void *arg,
@@ -80,28 +86,41 @@ trp_job *trp_foreach_async(trp_dataset *d, trp_function f, const void *arg,
     return rc < 0 ? refused(d, rc) : trp_job_begin(d, &end, pool);
 }
 
-trp_job *trp_save_async(trp_dataset *d, const char *dir, const char *pool)
+static trp_job *begin_save(trp_dataset *d, const char *dir, const char *pool,
+                           bool binary)
 {
+    const char *what = binary ? "trp_save_binary" : "trp_save";
     if (!d)
-        return no_dataset("trp_save");
+        return no_dataset(what);
     trp_context *ctx = d->context;
     if (!dir || !*dir)
         return refused(d,
-                       trp_context_fail(ctx, TRP_EINVAL, "trp_save: no folder given"));
+                       trp_context_fail(ctx, TRP_EINVAL, "%s: no folder given", what));
     if (mkdir(dir, 0777) != 0)
         return refused(
             d, trp_context_fail(
                    ctx, errno == EEXIST ? TRP_EEXIST : TRP_ESYSTEM,
-                   "trp_save: cannot make the folder %s: %s%s", dir, strerror(errno),
+                   "%s: cannot make the folder %s: %s%s", what, dir, strerror(errno),
                    errno == EEXIST ? "; give one that is not there yet" : ""));
     char *whole = realpath(dir, NULL);
     if (!whole)
-        return refused(d, trp_context_fail(ctx, TRP_ESYSTEM, "trp_save: %s: %s", dir,
+        return refused(d, trp_context_fail(ctx, TRP_ESYSTEM, "%s: %s: %s", what, dir,
                                            strerror(errno)));
-    const struct trp_chain_end end = {.kind = TRP_DO_SAVE, .dir = whole};
+    const struct trp_chain_end end = {
+        .kind = TRP_DO_SAVE, .dir = whole, .binary = binary};
     trp_job *j = trp_job_begin(d, &end, pool);
     free(whole);
     return j;
+}
+
+trp_job *trp_save_async(trp_dataset *d, const char *dir, const char *pool)
+{
+    return begin_save(d, dir, pool, false);
+}
+
+trp_job *trp_save_binary_async(trp_dataset *d, const char *dir, const char *pool)
+{
+    return begin_save(d, dir, pool, true);
 }
 
 /* ---- waited for ---- */
@@ -132,6 +151,14 @@ int trp_save(trp_dataset *d, const char *dir)
     return rc;
 }
 
+int trp_save_binary(trp_dataset *d, const char *dir)
+{
+    trp_job *j = trp_save_binary_async(d, dir, NULL);
+    int rc = trp_job_wait(j, NULL, NULL);
+    trp_job_free(j);
+    return rc;
+}
+
 int trp_collect(trp_dataset *d, trp_rows **ret_rows)
 {
     if (d && !ret_rows)
@@ -148,14 +175,14 @@ int trp_collect(trp_dataset *d, trp_rows **ret_rows)
     return rc;
 }
 
-int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
-               void **ret_value, size_t *ret_size)
+static int reduce(trp_dataset *d, void (*f)(void), bool tasked, const void *arg,
+                  size_t arg_size, void **ret_value, size_t *ret_size)
 {
     if (d && (!ret_value || !ret_size))
         return trp_action_note(d, trp_context_fail(d->context, TRP_EINVAL,
                                                    "trp_reduce: nowhere to put the "
                                                    "value"));
-    trp_job *j = trp_reduce_async(d, f, arg, arg_size, NULL);
+    trp_job *j = begin_reduce(d, f, tasked, arg, arg_size, NULL);
     int rc = trp_job_wait(j, NULL, NULL);
     if (rc == 0) {
         *ret_value = j->value;
@@ -164,6 +191,18 @@ int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
     }
     trp_job_free(j);
     return rc;
+}
+
+int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
+               void **ret_value, size_t *ret_size)
+{
+    return reduce(d, (void (*)(void))f, false, arg, arg_size, ret_value, ret_size);
+}
+
+int trp_reduce_with_task(trp_dataset *d, trp_task_combine f, const void *arg,
+                         size_t arg_size, void **ret_value, size_t *ret_size)
+{
+    return reduce(d, (void (*)(void))f, true, arg, arg_size, ret_value, ret_size);
 }
 
 /* ---- the value of a reduce ---- */
@@ -194,6 +233,7 @@ int trp_reduce_take(trp_job *j)
     trp_reducer_init(&r);
     trp_reducer_reset(&r, (trp_combine)trp_registry_function(j->end.step.name),
                       j->end.step.arg);
+    r.tasked = j->end.tasked;
     int rc = combine_parts(j, &r);
     const void *value = rc == 0 ? trp_reducer_value(&r, &j->size) : NULL;
     j->value = value ? malloc(j->size + 1) : NULL;

@@ -37,12 +37,13 @@
 #include "driver/inline.h"
 
 enum {
-    TRP_STEPS_MAX = 256,          /* functions and coalesced nodes between a source and
+    TRP_STEPS_MAX = 256,           /* functions and coalesced nodes between a source and
                                    * an action */
-    TRP_PARTITIONS_MAX = 1 << 24, /* of a dataset */
-    TRP_ARGUMENT_MAX = 64 << 20,  /* bytes given to a function */
-    TRP_FUNCTION_NAME_MAX = 255,  /* bytes of a registered name */
-    TRP_STAGE_NAME_MAX = 200,     /* bytes of a name that the program gives */
+    TRP_PARTITIONS_MAX = 1 << 24,  /* of a dataset */
+    TRP_ARGUMENT_MAX = 64 << 20,   /* bytes given to a function */
+    TRP_FUNCTION_NAME_MAX = 255,   /* bytes of a registered name */
+    TRP_VALUE_WIDTH_MAX = 1 << 20, /* of a binary file's values */
+    TRP_STAGE_NAME_MAX = 200,      /* bytes of a name that the program gives */
 };
 
 enum trp_node_kind {
@@ -55,6 +56,7 @@ enum trp_node_kind {
     TRP_NODE_TRANSFORM,
     TRP_NODE_MAP,
     TRP_NODE_FILTER,
+    TRP_NODE_PARTITIONS,
     TRP_NODE_UNION,
     TRP_NODE_COALESCE,
     TRP_NODE_PERSIST, /* the first mark */
@@ -63,18 +65,21 @@ enum trp_node_kind {
     TRP_NODE_INDETERMINATE,
     TRP_NODE_PREFER,
     TRP_NODE_NAMED,
+    TRP_NODE_FIRST, /* the first partitions alone */
 };
 
 struct trp_inputs {
     uint8_t *data;
     uint64_t *offsets; /* partitions + 1 */
-    uint32_t width;    /* array: bytes of a value */
+    uint32_t width;    /* array: bytes of a value; text: the same, 0: lines */
+    bool keyed;        /* records: each is a key and a value */
     char *base;        /* text: the folder that relative paths begin in */
 };
 
 struct trp_step {
-    const char *name; /* as registered */
-    const void *arg;  /* NULL: none */
+    const char *name;        /* as registered */
+    const char *begin, *end; /* TRP_NODE_PARTITIONS: the same; NULL: none */
+    const void *arg;         /* NULL: none */
     size_t arg_size;
 };
 
@@ -269,8 +274,9 @@ const char *trp_registry_problem(void);
 
 /* ---- text_input.c ---- */
 
-/* Fills the inputs of a text source: the parts of files that each partition reads. */
-int trp_text_plan(const char *pattern, uint32_t partitions, struct trp_inputs *ret,
-                  trp_error *err);
+/* Fills the inputs of a text source: the parts of files that each partition reads.
+ * `width`: of the values of files that have no lines; 0: they have. */
+int trp_text_plan(const char *pattern, uint32_t width, uint32_t partitions,
+                  struct trp_inputs *ret, trp_error *err);
 
 #endif

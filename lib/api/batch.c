@@ -385,6 +385,8 @@ void trp_reducer_reset(struct trp_reducer *r, trp_combine combine, const void *a
     trp_writer_reset(&r->held[1]);
     r->combine = combine;
     r->arg = arg;
+    r->tasked = false;
+    r->task = NULL;
     r->at = 0;
     r->any = r->mistake = false;
     r->failed = NULL;
@@ -405,7 +407,9 @@ int trp_reducer_add(struct trp_reducer *r, const void *value, size_t size)
     trp_writer *next = &r->held[!r->at];
     trp_writer_clear(next);
     next->keyed = TRP_KEYED_OPEN;
-    int rc = r->combine(so_far, n, value, size, next, r->arg);
+    int rc = r->tasked ? ((trp_task_combine)(void (*)(void))r->combine)(
+                             r->task, so_far, n, value, size, next, r->arg)
+                       : r->combine(so_far, n, value, size, next, r->arg);
     if (rc != 0)
         return rc;
     if (next->failed) {

@@ -98,6 +98,8 @@ static inline size_t trp_piece_padding(uint64_t size)
 struct trp_reducer {
     trp_combine combine;
     const void *arg;
+    bool tasked;        /* `combine` is a trp_task_combine … */
+    trp_task *task;     /* … and gets this; NULL: the driver calls it */
     trp_writer held[2]; /* the value so far, and the next one */
     unsigned at;        /* which of them */
     bool any;

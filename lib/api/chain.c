@@ -23,7 +23,7 @@
 
 #include "core/base/array.h"
 
-enum { BODY_VERSION = 4 };
+enum { BODY_VERSION = 5 };
 
 /* ---- the driver's side ---- */
 
@@ -75,6 +75,7 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
         trp_put_u32(b, d->inputs.width);
         return;
     case TRP_NODE_RECORDS:
+        trp_put_u8(b, d->inputs.keyed);
         return;
     case TRP_NODE_CHECKPOINT:
         trp_put_text(b, d->checkpoint.folder);
@@ -84,12 +85,19 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
         return;
     case TRP_NODE_TEXT:
         trp_put_text(b, d->inputs.base);
+        trp_put_u32(b, d->inputs.width);
         return;
     case TRP_NODE_TRANSFORM:
     case TRP_NODE_MAP:
     case TRP_NODE_FILTER:
         trp_put_u32(b, d->a->place);
         put_step(b, &d->step);
+        return;
+    case TRP_NODE_PARTITIONS:
+        trp_put_u32(b, d->a->place);
+        put_step(b, &d->step);
+        trp_put_text(b, d->step.begin ? d->step.begin : "");
+        trp_put_text(b, d->step.end ? d->step.end : "");
         return;
     case TRP_NODE_UNION:
         trp_put_u32(b, d->a->place);
@@ -106,6 +114,7 @@ static void put_node(struct trp_buf *b, const trp_dataset *d)
     case TRP_NODE_INDETERMINATE:
     case TRP_NODE_PREFER:
     case TRP_NODE_NAMED:
+    case TRP_NODE_FIRST:
         trp_put_u32(b, d->a->place);
         return;
     }
@@ -118,6 +127,8 @@ int trp_chain_put(struct trp_buf *b, const trp_context *ctx,
     trp_put_u8(b, (uint8_t)end->kind);
     put_step(b, &end->step);
     trp_put_text(b, end->dir);
+    trp_put_u8(b, end->binary);
+    trp_put_u8(b, end->tasked);
     trp_put_u32(b, end->maker);
     trp_put_text(b, trp_context_shared(ctx));
     trp_broadcasts_put(b, ctx);
@@ -204,6 +215,16 @@ static const char *node_name(enum trp_node_kind kind, const struct trp_wide_plan
     }
 }
 
+/* Of a source of the program's. */
+static const char *source_name(const trp_dataset *d)
+{
+    if (d->kind == TRP_NODE_TEXT && d->inputs.width)
+        return "trp_binary_files";
+    if (d->kind == TRP_NODE_RECORDS && d->inputs.keyed)
+        return "trp_pairs";
+    return node_name(d->kind, d->kind == TRP_NODE_WIDE ? &d->wide.plan : NULL);
+}
+
 /* The nearest name that trp_named gave; NULL: none. */
 static const char *given_name(const trp_dataset *d)
 {
@@ -259,8 +280,7 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
     add(buf, size, &at,
         end->kind == TRP_DO_SHUFFLE ? trp_wide_name(end->plan) : end_name(end->kind));
     add(buf, size, &at, " ");
-    add(buf, size, &at,
-        node_name(d->kind, d->kind == TRP_NODE_WIDE ? &d->wide.plan : NULL));
+    add(buf, size, &at, source_name(d));
     if (all > n)
         add(buf, size, &at, " → …");
     while (n > 0) {
@@ -274,8 +294,7 @@ void trp_chain_name(const trp_dataset *d, const struct trp_chain_end *end, char 
 
 static bool is_step(enum trp_node_kind kind)
 {
-    return kind == TRP_NODE_TRANSFORM || kind == TRP_NODE_MAP ||
-           kind == TRP_NODE_FILTER;
+    return kind >= TRP_NODE_TRANSFORM && kind <= TRP_NODE_PARTITIONS;
 }
 
 static bool get_step(struct trp_view *v, struct trp_chain_node *n)
@@ -319,11 +338,15 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
         ok = n->width > 0;
         break;
     case TRP_NODE_RECORDS:
+        n->keyed = trp_get_flag(v);
         break;
     case TRP_NODE_WIDE:
         ok = trp_wide_plan_get(v, &n->plan) && n->partitions == n->plan.partitions;
         break;
     case TRP_NODE_TEXT:
+        ok = (n->base = trp_get_text(v)) != NULL;
+        n->width = trp_get_u32(v);
+        break;
     case TRP_NODE_CHECKPOINT:
         ok = (n->base = trp_get_text(v)) != NULL;
         break;
@@ -332,6 +355,11 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
     case TRP_NODE_FILTER:
         n->a = trp_get_u32(v);
         ok = get_step(v, n);
+        break;
+    case TRP_NODE_PARTITIONS:
+        n->a = trp_get_u32(v);
+        ok = get_step(v, n) && (n->begin_name = trp_get_text(v)) &&
+             (n->end_name = trp_get_text(v));
         break;
     case TRP_NODE_UNION:
         n->a = trp_get_u32(v);
@@ -349,6 +377,7 @@ static bool get_node(struct trp_view *v, struct trp_chain_node *n, uint32_t nnod
     case TRP_NODE_INDETERMINATE:
     case TRP_NODE_PREFER:
     case TRP_NODE_NAMED:
+    case TRP_NODE_FIRST:
         n->a = trp_get_u32(v);
         break;
     default:
@@ -371,6 +400,22 @@ static int resolve_plan(struct trp_wide_plan *p, trp_error *err)
     return p->function && *p->function ? find_function(p->function, &p->code, err) : 0;
 }
 
+/* What is called before and behind the batches of a partition. */
+static int resolve_ends(struct trp_chain_node *n, trp_error *err)
+{
+    void (*f)(void) = NULL;
+    if (n->kind != TRP_NODE_PARTITIONS)
+        return 0;
+    if (*n->begin_name && find_function(n->begin_name, &f, err) < 0)
+        return TRP_EPROTO;
+    n->first = (trp_partition_begin)f;
+    f = NULL;
+    if (*n->end_name && find_function(n->end_name, &f, err) < 0)
+        return TRP_EPROTO;
+    n->last = (trp_partition_end)f;
+    return 0;
+}
+
 /* Functions of all nodes and of the action, and the hash of their names. */
 static int resolve(struct trp_chain *c, trp_error *err)
 {
@@ -385,9 +430,10 @@ static int resolve(struct trp_chain *c, trp_error *err)
             c->key = hash_more(c->key, node_name(n->kind, &n->plan));
             continue;
         }
-        if (find_function(n->name, &f, err) < 0)
+        if (find_function(n->name, &f, err) < 0 || resolve_ends(n, err) < 0)
             return TRP_EPROTO;
         n->function = (trp_function)f;
+        n->batch = (trp_partition_batch)f;
         c->key = hash_more(c->key, n->name);
     }
     if (c->kind >= TRP_DO_SAMPLE) {
@@ -412,6 +458,8 @@ static bool get_chain(struct trp_view *v, struct trp_chain *c)
     if (c->kind < TRP_DO_COUNT || c->kind > TRP_DO_SHUFFLE || !get_step(v, &c->last))
         return false;
     c->dir = trp_get_text(v);
+    c->binary = trp_get_flag(v);
+    c->tasked = trp_get_flag(v);
     c->last.maker = trp_get_u32(v);
     c->shared = trp_get_text(v);
     if (!trp_broadcasts_get(v, &c->broadcasts, &c->nbroadcasts) || !c->shared)
@@ -458,6 +506,8 @@ static void node_clear(struct trp_chain_node *n)
     trp_wide_plan_free(&n->plan);
     free(n->base);
     free(n->name);
+    free(n->begin_name);
+    free(n->end_name);
     free(n->arg);
 }
 
@@ -474,6 +524,14 @@ void trp_chain_free(struct trp_chain *c)
     free(c->shared);
     free(c->broadcasts);
     free(c);
+}
+
+uint32_t trp_members_shared(const struct trp_members *m)
+{
+    uint32_t n = m->n;
+    while (n > 0 && m->of[n - 1].at + 1 >= m->of[n - 1].end)
+        n--;
+    return n;
 }
 
 bool trp_members_next(struct trp_members *m, uint32_t above)
@@ -541,7 +599,7 @@ int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_memb
         if (is_step(node->kind) || keeps) {
             if (n == TRP_STEPS_MAX)
                 return TRP_EPROTO;
-            steps[n++] = (struct trp_path_step){at, task};
+            steps[n++] = (struct trp_path_step){at, task, coalesced};
         }
         if (node->kind == TRP_NODE_COALESCE &&
             !take_member(c, node, coalesced++, m, &task))

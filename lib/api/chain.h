@@ -38,6 +38,8 @@ struct trp_chain_end {
     enum trp_end_kind kind;
     struct trp_step step;             /* reduce, foreach: the function */
     const char *dir;                  /* save, checkpoint: absolute folder */
+    bool binary;                      /* save: nothing between records */
+    bool tasked;                      /* reduce: the function gets its task */
     const struct trp_wide_plan *plan; /* sample, shuffle: of the wide node … */
     uint32_t side;                    /* … and which of its sides this is */
     uint32_t want;                    /* sample: keys of a partition */
@@ -87,6 +89,7 @@ struct trp_chain_node {
     uint32_t a, b; /* indices */
     int64_t begin, end;
     uint32_t width;
+    bool keyed;
     uint32_t dataset; /* PERSIST: TRP_NONE where it is not kept … */
     unsigned level;   /* … and where it may be */
     struct trp_wide_plan plan;
@@ -94,6 +97,11 @@ struct trp_chain_node {
     char *name; /* of the function */
     uint32_t maker;
     trp_function function;
+    /* PARTITIONS; `first` and `last` may be NULL. */
+    char *begin_name, *end_name;
+    trp_partition_begin first;
+    trp_partition_batch batch;
+    trp_partition_end last;
     uint8_t *arg;
 };
 
@@ -102,6 +110,7 @@ struct trp_chain {
     struct trp_wide_plan plan; /* sample, shuffle */
     uint32_t side, want;
     char *dir;
+    bool binary, tasked;
     char *shared; /* the folder of the run that all hosts see */
     struct trp_broadcast_entry *broadcasts;
     uint32_t nbroadcasts;
@@ -143,10 +152,14 @@ struct trp_keeps {
  * source, or TRP_EPROTO. */
 struct trp_path_step {
     uint32_t node, partition;
+    uint32_t above; /* coalesced nodes before it on the path from the end */
 };
 int64_t trp_chain_path(const struct trp_chain *c, uint32_t task, struct trp_members *m,
                        struct trp_path_step *steps, uint32_t *ret_nsteps,
                        uint32_t *ret_partition, struct trp_keeps *ret_keeps);
+/* How many coalesced nodes, from the end, the member whose path was walked has in common
+ * with the next one, whose partition of the last of them is another; 0: it is the last. */
+uint32_t trp_members_shared(const struct trp_members *m);
 /* Goes on behind the member whose path was walked, within one partition of what the
  * first `above` coalesced nodes stand on; false: it was the last. */
 bool trp_members_next(struct trp_members *m, uint32_t above);

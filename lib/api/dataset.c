@@ -145,12 +145,34 @@ trp_dataset *trp_array(trp_context *ctx, const void *values, size_t count,
     return source_new(ctx, TRP_NODE_ARRAY, "trp_array", partitions, &in);
 }
 
-/* Each record is its size (4 bytes) and its bytes. */
-static int records_layout(const uint8_t *values, const uint64_t *offsets, size_t count,
-                          uint32_t partitions, struct trp_inputs *in)
+/* Values of any size, or keys; `offsets` as the program gave them. */
+struct column {
+    const uint8_t *bytes;
+    const uint64_t *offsets; /* NULL: there is none */
+};
+
+static size_t column_size(const struct column *c, size_t count)
 {
-    size_t size = count ? (size_t)(offsets[count] - offsets[0]) + 4 * count : 0;
-    in->data = malloc(size + 1);
+    return c->offsets && count ? (size_t)(c->offsets[count] - c->offsets[0]) + 4 * count
+                               : 0;
+}
+
+static uint8_t *put_entry(uint8_t *at, const struct column *c, uint64_t record)
+{
+    if (!c->offsets)
+        return at;
+    uint32_t n = (uint32_t)(c->offsets[record + 1] - c->offsets[record]);
+    memcpy(at, &n, 4);
+    if (n)
+        memcpy(at + 4, c->bytes + c->offsets[record], n);
+    return at + 4 + (size_t)n;
+}
+
+/* Each record is its key's size (4 bytes) and bytes, if it has one, and its value's. */
+static int records_layout(const struct column *keys, const struct column *values,
+                          size_t count, uint32_t partitions, struct trp_inputs *in)
+{
+    in->data = malloc(column_size(keys, count) + column_size(values, count) + 1);
     in->offsets = malloc(((size_t)partitions + 1) * sizeof(*in->offsets));
     if (!in->data || !in->offsets)
         return TRP_ENOMEM;
@@ -159,45 +181,68 @@ static int records_layout(const uint8_t *values, const uint64_t *offsets, size_t
     for (uint32_t i = 0; i < partitions; i++) {
         in->offsets[i] = (uint64_t)(at - in->data);
         for (uint64_t end = first_record(count, partitions, i + 1); record < end;
-             record++) {
-            uint32_t n = (uint32_t)(offsets[record + 1] - offsets[record]);
-            memcpy(at, &n, 4);
-            if (n)
-                memcpy(at + 4, values + offsets[record], n);
-            at += 4 + (size_t)n;
-        }
+             record++)
+            at = put_entry(put_entry(at, keys, record), values, record);
     }
     in->offsets[partitions] = (uint64_t)(at - in->data);
     return 0;
 }
 
+static bool column_ok(trp_context *ctx, const char *what, const char *of,
+                      const struct column *c, size_t count)
+{
+    if (count && (!c->offsets || (!c->bytes && c->offsets[count] > c->offsets[0]))) {
+        trp_dataset_fail(ctx, TRP_EINVAL, "%s: no %ss or offsets given", what, of);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (c->offsets[i + 1] >= c->offsets[i] &&
+            c->offsets[i + 1] - c->offsets[i] <= TRP_INPUT_MAX)
+            continue;
+        trp_dataset_fail(ctx, TRP_EINVAL,
+                         "%s: %s %zu begins at %llu and ends at %llu; it must not end "
+                         "earlier nor be above %u MiB",
+                         what, strcmp(of, "value") == 0 ? "record" : of, i,
+                         (unsigned long long)c->offsets[i],
+                         (unsigned long long)c->offsets[i + 1], TRP_INPUT_MAX >> 20);
+        return false;
+    }
+    return true;
+}
+
+static trp_dataset *records_new(trp_context *ctx, const char *what,
+                                const struct column *keys, const struct column *values,
+                                size_t count, uint32_t partitions)
+{
+    struct trp_inputs in = {.keyed = keys->offsets != NULL};
+    if (records_layout(keys, values, count, partitions, &in) < 0) {
+        free(in.data);
+        free(in.offsets);
+        return trp_dataset_refuse(ctx, TRP_ENOMEM, "%s: out of memory", what);
+    }
+    return source_new(ctx, TRP_NODE_RECORDS, what, partitions, &in);
+}
+
 trp_dataset *trp_records(trp_context *ctx, const void *values, const uint64_t *offsets,
                          size_t count, uint32_t partitions)
 {
-    if (!ctx || !partitions_ok(ctx, "trp_records", partitions))
+    const struct column none = {0}, column = {values, offsets};
+    if (!ctx || !partitions_ok(ctx, "trp_records", partitions) ||
+        !column_ok(ctx, "trp_records", "value", &column, count))
         return NULL;
-    if (count && (!offsets || (!values && offsets[count] > offsets[0])))
-        return trp_dataset_refuse(ctx, TRP_EINVAL,
-                                  "trp_records: no values or offsets given");
-    for (size_t i = 0; i < count; i++) {
-        if (offsets[i + 1] >= offsets[i] &&
-            offsets[i + 1] - offsets[i] <= TRP_INPUT_MAX)
-            continue;
-        trp_dataset_fail(ctx, TRP_EINVAL,
-                         "trp_records: record %zu begins at %llu and ends at %llu; it "
-                         "must not end earlier nor be above %u MiB",
-                         i, (unsigned long long)offsets[i],
-                         (unsigned long long)offsets[i + 1], TRP_INPUT_MAX >> 20);
+    return records_new(ctx, "trp_records", &none, &column, count, partitions);
+}
+
+trp_dataset *trp_pairs(trp_context *ctx, const void *keys, const uint64_t *key_offsets,
+                       const void *values, const uint64_t *offsets, size_t count,
+                       uint32_t partitions)
+{
+    const struct column k = {keys, key_offsets}, v = {values, offsets};
+    if (!ctx || !partitions_ok(ctx, "trp_pairs", partitions) ||
+        !column_ok(ctx, "trp_pairs", "key", &k, count) ||
+        !column_ok(ctx, "trp_pairs", "value", &v, count))
         return NULL;
-    }
-    struct trp_inputs in = {0};
-    if (records_layout(values, offsets, count, partitions, &in) < 0) {
-        free(in.data);
-        free(in.offsets);
-        trp_dataset_fail(ctx, TRP_ENOMEM, "trp_records: out of memory");
-        return NULL;
-    }
-    return source_new(ctx, TRP_NODE_RECORDS, "trp_records", partitions, &in);
+    return records_new(ctx, "trp_pairs", &k, &v, count, partitions);
 }
 
 trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t partitions)
@@ -206,9 +251,28 @@ trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t part
         return NULL;
     trp_error err;
     struct trp_inputs in = {0};
-    if (trp_text_plan(pattern, partitions, &in, &err) < 0)
+    if (trp_text_plan(pattern, 0, partitions, &in, &err) < 0)
         return trp_dataset_refuse(ctx, err.code, "%s", err.text);
     return source_new(ctx, TRP_NODE_TEXT, "trp_text_files", partitions, &in);
+}
+
+trp_dataset *trp_binary_files(trp_context *ctx, const char *pattern, uint32_t width,
+                              uint32_t partitions)
+{
+    if (!ctx || !partitions_ok(ctx, "trp_binary_files", partitions))
+        return NULL;
+    if (width == 0 || width > TRP_VALUE_WIDTH_MAX)
+        return trp_dataset_refuse(
+            ctx, TRP_EINVAL,
+            "trp_binary_files: values of %u bytes; there may be 1 "
+            "to %d",
+            width, TRP_VALUE_WIDTH_MAX);
+    trp_error err;
+    struct trp_inputs in = {0};
+    if (trp_text_plan(pattern, width, partitions, &in, &err) < 0)
+        return trp_dataset_refuse(ctx, err.code, "%s", err.text);
+    in.width = width;
+    return source_new(ctx, TRP_NODE_TEXT, "trp_binary_files", partitions, &in);
 }
 
 /* ---- steps, unions, profiles ---- */
@@ -222,22 +286,28 @@ bool trp_dataset_steps_ok(const trp_dataset *d, const char *what)
     return false;
 }
 
-static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char *what,
-                             trp_function f, const void *arg, size_t arg_size)
+/* The name of a function of a step; NULL, told: it has none. */
+static const char *name_of(trp_context *ctx, const char *what, void (*f)(void),
+                           const char *macro)
 {
-    if (!d)
-        return NULL;
-    trp_context *ctx = d->context;
-    const char *name = f ? trp_registry_name((void (*)(void))f) : NULL;
+    const char *name = f ? trp_registry_name(f) : NULL;
     if (!name)
-        return trp_dataset_refuse(ctx, TRP_EINVAL,
-                                  "%s: the function is not known by a name; write "
-                                  "TRP_FUNCTION(name) before its definition",
-                                  what);
+        trp_dataset_fail(ctx, TRP_EINVAL,
+                         "%s: the function is not known by a name; write %s(name) "
+                         "before its definition",
+                         what, macro);
+    return name;
+}
+
+/* `s`: its functions. */
+static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char *what,
+                             struct trp_step s, const void *arg, size_t arg_size)
+{
+    trp_context *ctx = d->context;
     if (arg_size > TRP_ARGUMENT_MAX || (arg_size && !arg))
         return trp_dataset_refuse(
             ctx, TRP_EINVAL, "%s: %zu bytes of argument for %s; there may be 0 to %d",
-            what, arg_size, name, TRP_ARGUMENT_MAX);
+            what, arg_size, s.name, TRP_ARGUMENT_MAX);
     if (!trp_dataset_steps_ok(d, what))
         return NULL;
     trp_dataset *n = node_new(ctx, kind, d->partitions, arg_size);
@@ -245,27 +315,54 @@ static trp_dataset *step_new(trp_dataset *d, enum trp_node_kind kind, const char
         return NULL;
     if (arg_size)
         memcpy(n + 1, arg, arg_size);
-    n->step = (struct trp_step){name, arg_size ? n + 1 : NULL, arg_size};
+    s.arg = arg_size ? n + 1 : NULL;
+    s.arg_size = arg_size;
+    n->step = s;
     n->a = d;
     n->steps = d->steps + 1;
     return trp_dataset_made_of(n, d);
 }
 
+static trp_dataset *function_step(trp_dataset *d, enum trp_node_kind kind,
+                                  const char *what, trp_function f, const void *arg,
+                                  size_t arg_size)
+{
+    struct trp_step s = {0};
+    if (!d || !(s.name = name_of(d->context, what, (void (*)(void))f, "TRP_FUNCTION")))
+        return NULL;
+    return step_new(d, kind, what, s, arg, arg_size);
+}
+
 trp_dataset *trp_transform(trp_dataset *d, trp_function f, const void *arg,
                            size_t arg_size)
 {
-    return step_new(d, TRP_NODE_TRANSFORM, "trp_transform", f, arg, arg_size);
+    return function_step(d, TRP_NODE_TRANSFORM, "trp_transform", f, arg, arg_size);
 }
 
 trp_dataset *trp_map(trp_dataset *d, trp_function f, const void *arg, size_t arg_size)
 {
-    return step_new(d, TRP_NODE_MAP, "trp_map", f, arg, arg_size);
+    return function_step(d, TRP_NODE_MAP, "trp_map", f, arg, arg_size);
 }
 
 trp_dataset *trp_filter(trp_dataset *d, trp_function f, const void *arg,
                         size_t arg_size)
 {
-    return step_new(d, TRP_NODE_FILTER, "trp_filter", f, arg, arg_size);
+    return function_step(d, TRP_NODE_FILTER, "trp_filter", f, arg, arg_size);
+}
+
+trp_dataset *trp_partitions(trp_dataset *d, trp_partition_begin begin,
+                            trp_partition_batch batch, trp_partition_end end,
+                            const void *arg, size_t arg_size)
+{
+    static const char what[] = "trp_partitions";
+    struct trp_step s = {0};
+    if (!d ||
+        !(s.name = name_of(d->context, what, (void (*)(void))batch, "TRP_BATCH")) ||
+        (begin &&
+         !(s.begin = name_of(d->context, what, (void (*)(void))begin, "TRP_BEGIN"))) ||
+        (end && !(s.end = name_of(d->context, what, (void (*)(void))end, "TRP_END"))))
+        return NULL;
+    return step_new(d, TRP_NODE_PARTITIONS, what, s, arg, arg_size);
 }
 
 trp_dataset *trp_union(trp_dataset *a, trp_dataset *b)
@@ -399,7 +496,7 @@ trp_dataset *trp_named(trp_dataset *d, const char *name)
     return trp_dataset_made_of(n, d);
 }
 
-uint32_t trp_partitions(const trp_dataset *d)
+uint32_t trp_partition_count(const trp_dataset *d)
 {
     return d ? d->partitions : 0;
 }

@@ -18,7 +18,7 @@
 static void keep_error(struct trp_flow *f, int32_t status, bool mistake,
                        const char *fmt, va_list ap)
 {
-    if (f->failed)
+    if (f->failed || f->enough)
         return;
     f->failed = true;
     f->ret->status = status;
@@ -145,17 +145,29 @@ static int call(struct trp_flow *f, uint32_t position,
     f->task.by = (struct trp_maker){node->maker, f->steps[position].partition};
     int rc = node->function(&f->task, in, w, node->arg);
     f->task.by = outer;
-    if (f->failed)
+    return trp_flow_returned(f, node->name, rc, w);
+}
+
+int trp_flow_returned(struct trp_flow *f, const char *name, int rc, const trp_writer *w)
+{
+    if (f->failed || f->enough)
         return -1;
     if (w->mistake)
-        return trp_flow_mistake(f, "%s: %s", node->name, w->failed);
+        return trp_flow_mistake(f, "%s: %s", name, w->failed);
     if (rc != 0)
-        return trp_flow_fail(f, rc, "%s returned %d%s%s", node->name, rc,
+        return trp_flow_fail(f, rc, "%s returned %d%s%s", name, rc,
                              w->failed ? ": " : "", w->failed ? w->failed : "");
     if (w->failed)
         return trp_flow_fail(f, trp_flow_killed(f) ? TRP_ECANCELLED : TRP_EINVAL,
-                             "%s: %s", node->name, w->failed);
+                             "%s: %s", name, w->failed);
     return 0;
+}
+
+void trp_flow_enough(trp_task *t)
+{
+    struct trp_flow *f = t->flow;
+    if (!f->enough)
+        f->enough = f->at + 1;
 }
 
 static bool is_kept(const struct trp_step_writers *s, size_t i)
@@ -218,6 +230,8 @@ int trp_flow_push(struct trp_flow *f, uint32_t position, const trp_batch *in)
         at == TRP_NONE ? &f->chain->last : &f->chain->nodes[at];
     if (node->kind == TRP_NODE_PERSIST)
         return trp_flow_keep(f, position, in);
+    if (node->kind == TRP_NODE_PARTITIONS)
+        return trp_flow_state_batch(f, position, in);
     if (node->kind == TRP_NODE_FILTER)
         return filter(f, position, node, s, in);
     uint64_t before = s->out.emitted;

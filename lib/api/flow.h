@@ -15,6 +15,7 @@
 #include "api/sample.h"
 #include "api/shared_file.h"
 #include "api/task.h"
+#include "data/mapped_values.h"
 
 /* Output of a function; for a filter also what its predicate says. */
 struct trp_step_writers {
@@ -28,8 +29,12 @@ struct trp_flow {
     struct trp_task task;
     char *resources; /* of the task (task.h) */
     bool failed;
-    struct trp_members members; /* where the task is … */
-    uint32_t partition;         /* … and the partition of its source */
+    uint32_t at;     /* the position whose function is called */
+    bool stopped;    /* somebody had enough */
+    uint32_t enough; /* 1 + the position that wants no more records; 0: none */
+    struct trp_partition_state *states; /* partition_state.c; NULL: there were none */
+    struct trp_members members;         /* where the task is … */
+    uint32_t partition;                 /* … and the partition of its source */
     uint32_t nsteps;
     struct trp_path_step steps[TRP_STEPS_MAX];
     struct trp_added_list added; /* to accumulators */
@@ -78,6 +83,21 @@ int trp_flow_mistake(struct trp_flow *f, const char *fmt, ...)
 bool trp_flow_killed(const struct trp_flow *f);
 /* So many records more were read. */
 void trp_flow_read(struct trp_flow *f, uint64_t records);
+
+/* What a function called `name` has returned. `w`: its writer. */
+int trp_flow_returned(struct trp_flow *f, const char *name, int rc,
+                      const trp_writer *w);
+/* The function that is called now wants no more records of its partition: those that it
+ * has emitted go on, and what comes from further up is not asked for. */
+void trp_flow_enough(trp_task *t);
+
+/* partition_state.c: states of the path that are not there yet are begun; a batch for the
+ * one at `position`; it ends, if no other member of the task shares its partition; all that
+ * are left are freed. */
+int trp_flow_states_begin(struct trp_flow *f);
+int trp_flow_state_batch(struct trp_flow *f, uint32_t position, const trp_batch *in);
+int trp_flow_state_end(struct trp_flow *f, uint32_t position);
+void trp_flow_states_drop(struct trp_flow *f);
 
 /* Gives a batch to the function at `position` of the path, or to the end behind the
  * last one. */
@@ -150,7 +170,13 @@ int trp_flow_data_failed(struct trp_flow *f, const struct trp_combining *c,
 struct trp_wide_side; /* shuffle_in.c */
 int trp_flow_side_next(struct trp_flow *f, struct trp_wide_side *s,
                        struct trp_shuffle_record *ret);
-int trp_flow_groups(struct trp_flow *f, struct trp_wide_side *s);
+int trp_flow_groups(struct trp_flow *f, const struct trp_wide_plan *p,
+                    struct trp_wide_side *s, struct trp_combining *c);
+
+/* sorted_group.c: puts the values of a group in order: those in *pack, or in *file, which is
+ * mapped then. */
+int trp_flow_sort_group(struct trp_flow *f, struct trp_combining *c,
+                        struct trp_buf *pack, trp_overflow **file);
 int trp_flow_pairs(struct trp_flow *f, const struct trp_wide_plan *p,
                    struct trp_wide_side *a, struct trp_wide_side *b);
 

@@ -8,6 +8,7 @@
  */
 #include "api/flow.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,15 +124,17 @@ int trp_flow_source_end(struct trp_flow *f)
     return rc;
 }
 
-static int run_records(struct trp_flow *f, const uint8_t *input, size_t size)
+static int run_records(struct trp_flow *f, const struct trp_chain_node *node,
+                       const uint8_t *input, size_t size)
 {
     struct trp_view v = trp_view_of(input, size);
     while (v.at < v.end) {
-        size_t n;
+        size_t n, nk = 0;
+        const uint8_t *key = node->keyed ? trp_get_bytes(&v, &nk) : NULL;
         const uint8_t *value = trp_get_bytes(&v, &n);
         if (v.bad)
             return trp_flow_fail(f, TRP_EPROTO, "records that cannot be read");
-        if (trp_flow_source_emit(f, NULL, 0, value, n) < 0)
+        if (trp_flow_source_emit(f, key, nk, value, n) < 0)
             return -1;
     }
     return trp_flow_source_end(f);
@@ -149,6 +152,35 @@ static int text_line(void *context, const char *line, size_t size)
     return trp_flow_source_emit(t->flow, t->path, t->path_size, line, size);
 }
 
+/* Those that begin in [begin, end). */
+static int run_values(struct trp_flow *f, uint32_t width, const char *path,
+                      const struct text_part *t, uint64_t begin, uint64_t end)
+{
+    int rc = -1;
+    FILE *file = fopen(path, "re");
+    uint8_t *value = malloc(width);
+    begin = (begin + width - 1) / width * width;
+    if (!value)
+        rc = trp_flow_fail(f, TRP_ENOMEM, "out of memory for a value");
+    else if (!file || fseeko(file, (off_t)begin, SEEK_SET) < 0)
+        rc = trp_flow_fail(f, TRP_ESYSTEM, "cannot read %s: %s", path, strerror(errno));
+    else
+        rc = 0;
+    for (; rc == 0 && begin < end; begin += width) {
+        if (fread(value, width, 1, file) != 1)
+            rc = trp_flow_fail(f, TRP_ESYSTEM, "cannot read %s: %s", path,
+                               ferror(file) ? strerror(errno)
+                                            : "it is shorter than it was");
+        else
+            rc = trp_flow_source_emit(f, t->path, t->path_size, value, width);
+        f->ret->bytes_in += rc == 0 ? width : 0;
+    }
+    free(value);
+    if (file)
+        fclose(file);
+    return rc;
+}
+
 static int run_text_part(struct trp_flow *f, const struct trp_chain_node *n,
                          struct text_part *t, uint64_t begin, uint64_t end)
 {
@@ -157,6 +189,8 @@ static int run_text_part(struct trp_flow *f, const struct trp_chain_node *n,
                         t->path[0] == '/' ? "" : "/", t->path);
     if (size < 0 || (size_t)size >= sizeof(full))
         return trp_flow_fail(f, TRP_ELIMIT, "the path %.100s… is too long", t->path);
+    if (n->width)
+        return run_values(f, n->width, full, t, begin, end);
     trp_error err;
     struct trp_line_sink sink = {.context = t, .line = text_line};
     int rc = trp_text_read(full, begin, end, &sink, &err);
@@ -170,7 +204,7 @@ static int run_windows(struct trp_flow *f, const struct trp_chain_node *n,
 {
     struct trp_sample *s = &f->sample;
     const uint64_t stride = trp_sample_stride(s, end - begin);
-    if (stride == TRP_SAMPLE_WINDOW || trp_text_compressed(t->path))
+    if (stride == TRP_SAMPLE_WINDOW || (!n->width && trp_text_compressed(t->path)))
         return run_text_part(f, n, t, begin, end);
     s->windows = true;
     s->weight = stride / TRP_SAMPLE_WINDOW;
@@ -218,7 +252,7 @@ int trp_flow_source(struct trp_flow *f, const struct trp_chain_node *n,
     case TRP_NODE_ARRAY:
         return run_array(f, n, input, size);
     case TRP_NODE_RECORDS:
-        return run_records(f, input, size);
+        return run_records(f, n, input, size);
     case TRP_NODE_TEXT:
         return run_text(f, n, input, size);
     case TRP_NODE_CHECKPOINT:

@@ -361,6 +361,58 @@ int trp_job_wait(trp_job *j, const void **ret_result, size_t *ret_size)
     return 0;
 }
 
+int trp_job_test(trp_job *j)
+{
+    return !j || j->taken || !j->context->driver ||
+           trp_driver_over(j->context->driver, j->id);
+}
+
+int trp_job_wait_any_for(trp_job *const *jobs, size_t n, double seconds)
+{
+    trp_context *ctx = trp_context_current();
+    const int64_t limit = !(seconds >= 0)                     ? 0
+                          : seconds < (double)INT64_MAX / 1e9 ? (int64_t)(seconds * 1e9)
+                                                              : INT64_MAX;
+    trp_job_id *ids = n <= UINT32_MAX ? malloc((n + 1) * sizeof(*ids)) : NULL;
+    size_t there = 0;
+    int first = -1;
+    if (!ctx) {
+        free(ids);
+        return TRP_EINVAL;
+    }
+    for (size_t i = 0; jobs && ids && i < n && first < 0; i++) {
+        ids[i].n = jobs[i] ? jobs[i]->id.n : TRP_NONE;
+        there += jobs[i] != NULL;
+        if (jobs[i] && trp_job_test(jobs[i]))
+            first = (int)i;
+    }
+    if (first < 0 && !ids)
+        first = trp_context_fail(ctx, TRP_ENOMEM, "trp_job_wait_any: out of memory");
+    else if (first < 0 && !there)
+        first = trp_context_fail(ctx, TRP_EINVAL, "trp_job_wait_any: there is no job");
+    else if (first < 0) {
+        bool busy = ctx->busy;
+        ctx->busy = true;
+        first = trp_driver_wait_any(ctx->driver, ids, (uint32_t)n, limit);
+        ctx->busy = busy;
+    }
+    free(ids);
+    return first;
+}
+
+int trp_job_wait_any(trp_job *const *jobs, size_t n)
+{
+    return trp_job_wait_any_for(jobs, n, 1e18);
+}
+
+int trp_job_wait_for(trp_job *j, double seconds, const void **ret_result,
+                     size_t *ret_size)
+{
+    if (j && trp_job_wait_any_for(&j, 1, seconds) == TRP_ETIME)
+        return TRP_ETIME;
+    return trp_job_wait(j, ret_result, ret_size);
+}
+
 int trp_job_cancel(trp_job *j)
 {
     if (!j)

@@ -102,9 +102,8 @@ static int check_size(trp_context *ctx, const struct trp_told *t)
 {
     size_t size = t->end.step.arg_size;
     for (size_t i = 0; i < ctx->nnodes; i++)
-        if (ctx->nodes[i]->kind == TRP_NODE_TRANSFORM ||
-            ctx->nodes[i]->kind == TRP_NODE_MAP ||
-            ctx->nodes[i]->kind == TRP_NODE_FILTER)
+        if (ctx->nodes[i]->kind >= TRP_NODE_TRANSFORM &&
+            ctx->nodes[i]->kind <= TRP_NODE_PARTITIONS)
             size += ctx->nodes[i]->step.arg_size;
     if (size <= TRP_MESSAGE_MAX / 4)
         return 0;

@@ -132,7 +132,8 @@ static int add_kept(struct trp_narrow *n, const struct view *v)
 {
     struct trp_dataset_parent p = {.dataset = v->node->persist.dataset,
                                    .begin = v->begin};
-    if (v->starts) {
+    const bool runs = v->starts || v->n < v->node->partitions;
+    if (runs) { /* or those in front alone */
         uint32_t *first = malloc(((size_t)v->n + 1) * sizeof(*first));
         for (uint32_t i = 0; first && i <= v->n; i++)
             first[i] = start_of(v, i);
@@ -140,7 +141,7 @@ static int add_kept(struct trp_narrow *n, const struct view *v)
         p.nfirst = v->n + 1;
     }
     n->one_to_one &= !v->starts && v->node->partitions == n->partitions;
-    int rc = v->starts && !p.first ? TRP_ENOMEM : trp_narrow_add(n, p);
+    int rc = runs && !p.first ? TRP_ENOMEM : trp_narrow_add(n, p);
     if (rc < 0)
         free((void *)(uintptr_t)p.first);
     free_starts(v->starts);

@@ -42,6 +42,7 @@ static void flow_free(void *p)
     trp_buf_free(&f->save.lines);
     free(f->added.v);
     free(f->broadcasts.places);
+    free(f->states);
     free(f->resources);
     free(f);
 }
@@ -112,17 +113,33 @@ static int flow_writers(struct trp_flow *f)
     return 0;
 }
 
-/* What is left in the writers, in order. */
-static int flow_empty(struct trp_flow *f)
+/* What is left in the writers from one position on, in order, and in states. */
+static int flow_empty(struct trp_flow *f, uint32_t from)
 {
-    for (uint32_t i = 0; i < f->nsteps; i++) {
+    for (uint32_t i = from; i < f->nsteps; i++) {
         trp_writer *w = &f->writers[i].out;
+        if (trp_flow_state_end(f, i) < 0)
+            return -1;
         if (w->count && trp_flow_writer_flush(w, f) < 0)
             return -1;
         if (w->drop)
             f->ret->records_out += w->emitted;
     }
     return 0;
+}
+
+/* Somebody has enough: what it emitted goes on, what is above it goes no further. */
+static int flow_stop(struct trp_flow *f)
+{
+    const uint32_t at = f->enough - 1;
+    f->enough = 0;
+    f->stopped = true;
+    trp_writer *w = &f->writers[at].out;
+    if (w->count && trp_flow_writer_flush(w, f) < 0)
+        return -1;
+    w->count = 0;
+    f->ret->records_out += w->drop ? w->emitted : 0;
+    return flow_empty(f, at + 1);
 }
 
 static int flow_source(struct trp_flow *f, const struct trp_chain_node *node,
@@ -152,15 +169,19 @@ static int flow_member(struct trp_flow *f, struct trp_view *inputs)
         return -1;
     if (c->kind == TRP_DO_FOREACH)
         f->steps[f->nsteps++] =
-            (struct trp_path_step){TRP_NONE, f->task.info->task}; /* c->last */
+            (struct trp_path_step){TRP_NONE, f->task.info->task, 0}; /* c->last */
     f->task.by = (struct trp_maker){c->nodes[source].maker, f->partition};
     f->added.from = f->added.n;
     int rc = flow_writers(f);
     if (rc == 0)
+        rc = trp_flow_states_begin(f);
+    if (rc == 0)
         rc = kept ? trp_flow_kept_source(f, kept)
                   : flow_source(f, &c->nodes[source], inputs);
     trp_block_close(kept);
-    return rc < 0 ? rc : flow_empty(f);
+    if (rc == 0)
+        rc = flow_empty(f, 0);
+    return rc < 0 && f->enough && !f->failed ? flow_stop(f) : rc;
 }
 
 int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size)
@@ -169,9 +190,11 @@ int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size)
     f->members.n = 0;
     int rc;
     f->nopen = 0;
-    while ((rc = flow_member(f, &inputs)) == 0 && trp_members_next(&f->members, 0))
+    f->stopped = false;
+    while ((rc = flow_member(f, &inputs)) == 0 && !f->stopped &&
+           trp_members_next(&f->members, 0))
         trp_flow_keep_end(f, f->members.n, true);
-    trp_flow_keep_end(f, 0, rc == 0);
+    trp_flow_keep_end(f, 0, rc == 0 && !f->stopped);
     return rc;
 }
 
@@ -242,6 +265,10 @@ static void flow_run(struct trp_flow *f, const uint8_t *input, size_t size)
     if (f->pack.capacity > TRP_KEEP_BYTES)
         trp_buf_free(&f->pack);
     trp_reducer_reset(&f->reducer, c->combine, c->last.arg);
+    f->reducer.tasked = c->tasked;
+    f->reducer.task = &f->task;
+    for (uint32_t k = 0; k <= TRP_SIDES_MAX; k++)
+        f->combining[k].raised = false;
     if (c->kind == TRP_DO_SAMPLE)
         flow_sample(f, input, size);
     else if (c->kind == TRP_DO_SAVE)
@@ -303,6 +330,7 @@ static void runner_run(void *stage, const struct trp_task_info *info,
     f->chain = stage;
     f->ret = ret;
     f->failed = false;
+    f->enough = 0;
     f->task = (struct trp_task){.info = info,
                                 .ret = ret,
                                 .added = &f->added,
@@ -311,6 +339,10 @@ static void runner_run(void *stage, const struct trp_task_info *info,
                                 .gathered = &f->gathered};
     f->added.n = f->added.from = f->added.last = 0;
     flow_run(f, input, input_size);
+    for (uint32_t k = 0; k <= TRP_SIDES_MAX && !f->failed; k++)
+        if (f->combining[k].raised)
+            trp_flow_fail(f, TRP_EFAILED, "%s failed", f->combining[k].plan->function);
+    trp_flow_states_drop(f);
     if (f->result) /* it failed */
         trp_shared_end(f->result, false, NULL, NULL);
     f->result = NULL;

@@ -61,8 +61,30 @@ static inline int put(struct trp_flow *f, const void *p, size_t n, char end)
     return 0;
 }
 
+/* Bytes alone. */
+static int put_raw(struct trp_flow *f, const void *p, size_t n)
+{
+    struct trp_buf *b = &f->save.lines;
+    if (n >= SAVE_BUFFER - b->size && flush(f) < 0)
+        return -1;
+    if (n >= SAVE_BUFFER)
+        return write_all(f, p, n);
+    if (n > 0)
+        memcpy(b->data + b->size, p, n);
+    b->size += n;
+    return 0;
+}
+
 int trp_flow_save_batch(struct trp_flow *f, const trp_batch *in)
 {
+    for (size_t i = 0; f->chain->binary && i < in->count; i++) {
+        size_t n, nk;
+        const void *value = trp_value(in, i, &n), *key = trp_key(in, i, &nk);
+        if (put_raw(f, key, nk) < 0 || put_raw(f, value, n) < 0)
+            return -1;
+    }
+    if (f->chain->binary)
+        return 0;
     for (size_t i = 0; i < in->count; i++) {
         size_t n, nk;
         const void *value = trp_value(in, i, &n), *key = trp_key(in, i, &nk);

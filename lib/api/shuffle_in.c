@@ -133,6 +133,7 @@ static int side_open(struct trp_flow *f, struct trp_wide_side *s,
         .client = info->client,
         .killed = info->killed,
     };
+    s->combining->task = &f->task;
     if (trp_shuffle_reader_open(&s->read, &s->reader, &problem, &err) < 0)
         return read_failed(f, s, &problem, &err);
     return 0;
@@ -207,7 +208,7 @@ static int run_kind(struct trp_flow *f, const struct trp_wide_plan *p,
 {
     switch (p->kind) {
     case TRP_WIDE_GROUP:
-        return trp_flow_groups(f, &sides[0]);
+        return trp_flow_groups(f, p, &sides[0], sides[0].combining);
     case TRP_WIDE_JOIN:
     case TRP_WIDE_COGROUP:
         return trp_flow_pairs(f, p, &sides[0], &sides[1]);

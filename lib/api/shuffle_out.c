@@ -128,7 +128,12 @@ static int place(struct trp_flow *f, const struct trp_wide_plan *p,
         *ret_partition = range_of(f, p, r->key, r->nk);
         break;
     case TRP_WIDE_PARTITION:
-        *ret_partition = ((trp_partition)p->code)(r->key, r->nk, p->partitions, p->arg);
+        *ret_partition =
+            p->tasked ? ((trp_task_partition)p->code)(&f->task, r->key, r->nk,
+                                                      p->partitions, p->arg)
+                      : ((trp_partition)p->code)(r->key, r->nk, p->partitions, p->arg);
+        if (p->tasked && trp_task_has_failed(&f->task))
+            return trp_flow_fail(f, TRP_EFAILED, "%s failed", p->function);
         if (*ret_partition >= p->partitions)
             return trp_flow_mistake(
                 f, "trp_partition_by: %s returned %u; there are %u partitions",
@@ -209,6 +214,7 @@ int trp_flow_map_output(struct trp_flow *f, const uint8_t *input, size_t size)
     if (trp_folder_make(info->map_outputs, &err) < 0)
         return trp_flow_fail(f, err.code, "%s", err.text);
     f->order = trp_wide_order(p, &f->combining[0]);
+    f->combining[0].task = &f->task;
     const struct trp_shuffle_spec spec = {
         .folder = info->map_outputs,
         .shuffle = p->dataset[f->chain->side],

@@ -46,9 +46,16 @@ int trp_task_killed(const trp_task *t)
     return t->info->killed && *t->info->killed != 0;
 }
 
+bool trp_task_has_failed(const trp_task *t)
+{
+    return t && t->ret->error[0];
+}
+
 void trp_task_error(trp_task *t, const char *fmt, ...)
 {
     va_list ap;
+    if (!t)
+        return;
     va_start(ap, fmt);
     vsnprintf(t->ret->error, sizeof(t->ret->error), fmt, ap);
     va_end(ap);
@@ -105,9 +112,11 @@ uint32_t trp_task_resource(const trp_task *t, const char *resource,
 
 const void *trp_broadcast_get(trp_task *t, struct trp_broadcast b, size_t *ret_size)
 {
-    const struct trp_chain *c = t->flow->chain;
+    const struct trp_chain *c = t ? t->flow->chain : NULL;
     trp_error err;
     size_t size;
+    if (!c)
+        return NULL;
     const void *data =
         trp_broadcast_map(t->info, c->shared, c->broadcasts, c->nbroadcasts, b.id,
                           &t->flow->broadcasts, &size, &err);

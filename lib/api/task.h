@@ -35,4 +35,7 @@ struct trp_task {
 /* Frees what was made for it. */
 void trp_task_forget(trp_task *t);
 
+/* Whether a function has said why it fails. NULL: no. */
+bool trp_task_has_failed(const trp_task *t);
+
 #endif

@@ -23,6 +23,7 @@ struct text_files {
     size_t n;    /* what matched; the first `used` of them are files */
     size_t used; /* sorted, with their sizes */
     uint64_t *sizes;
+    uint32_t width; /* 0: they have lines */
 };
 
 /* ---- files ---- */
@@ -53,6 +54,12 @@ static int files_find(const char *pattern, struct text_files *l, trp_error *err)
         l->paths[kept] = l->paths[i];
         l->paths[i] = swap;
         l->sizes[kept++] = (uint64_t)st.st_size;
+        if (l->width && (uint64_t)st.st_size % l->width)
+            return trp_error_set(err, TRP_EINVAL,
+                                 "trp_binary_files: %s has %llu bytes, which is no "
+                                 "multiple of %u",
+                                 l->paths[kept - 1], (unsigned long long)st.st_size,
+                                 l->width);
     }
     l->used = kept;
     if (kept > 0)
@@ -63,10 +70,14 @@ static int files_find(const char *pattern, struct text_files *l, trp_error *err)
 
 /* ---- parts ---- */
 
+static bool is_compressed(const struct text_files *l, size_t i)
+{
+    return !l->width && trp_text_compressed(l->paths[i]);
+}
+
 static uint64_t extent(const struct text_files *l, size_t i)
 {
-    return trp_text_compressed(l->paths[i]) ? l->sizes[i] * COMPRESSED_WEIGHT
-                                            : l->sizes[i];
+    return is_compressed(l, i) ? l->sizes[i] * COMPRESSED_WEIGHT : l->sizes[i];
 }
 
 static void put_part(struct trp_buf *b, const char *path, uint64_t begin, uint64_t end)
@@ -86,7 +97,7 @@ static void put_partition(struct trp_buf *b, const struct text_files *l, size_t 
         uint64_t size = l->sizes[*at], end = *start + extent(l, *at);
         if (*start >= hi)
             return;
-        if (trp_text_compressed(path)) {
+        if (is_compressed(l, *at)) {
             if (*start >= lo && size > 0)
                 put_part(b, path, 0, size);
         } else if (end > lo && size > 0) {
@@ -123,12 +134,13 @@ static int plan_parts(const struct text_files *l, uint32_t partitions,
     return TRP_ENOMEM;
 }
 
-int trp_text_plan(const char *pattern, uint32_t partitions, struct trp_inputs *ret,
-                  trp_error *err)
+int trp_text_plan(const char *pattern, uint32_t width, uint32_t partitions,
+                  struct trp_inputs *ret, trp_error *err)
 {
     if (!pattern || !*pattern)
-        return trp_error_set(err, TRP_EINVAL, "trp_text_files: no pattern given");
-    struct text_files l = {0};
+        return trp_error_set(err, TRP_EINVAL, "%s: no pattern given",
+                             width ? "trp_binary_files" : "trp_text_files");
+    struct text_files l = {.width = width};
     int rc = files_find(pattern, &l, err);
     if (rc == 0) {
         ret->offsets = malloc(((size_t)partitions + 1) * sizeof(*ret->offsets));

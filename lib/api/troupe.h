@@ -17,6 +17,23 @@
  * trp_finalize frees all; trp_dataset_free what is to go before. One thread at a time per
  * context.
  *
+ * Who frees what (trp_finalize frees all that is left but for what `free` stands beside):
+ *
+ *     datasets                            trp_dataset_free
+ *     profiles, the context               trp_finalize
+ *     rows of trp_collect, _take, _top    trp_rows_free
+ *     the value of trp_reduce             free
+ *     a job, with its result              trp_job_free
+ *     a broadcast                         trp_broadcast_free
+ *     a state of trp_partitions           the program's `end`
+ *     values, arguments, names, folders   who gave them, at once: they are copied
+ *     the text of trp_error_text          nobody: it is good until the next call
+ *     in a function all that it is given  nobody: it is good until the function returns
+ *
+ * Functions run on executors. An executor is one process, with a thread for each task that it
+ * runs at a time: what tasks share there (static variables, a library that is not safe
+ * for threads) is the program's to protect. Functions of one task run one at a time.
+ *
  *     #include <stdio.h>
  *     #include <troupe.h>
  *
@@ -124,7 +141,12 @@ void trp_error_clear(trp_context *ctx);
 /* A batch of records in columns. Record i has the value bytes values[value_offsets[i]
  * .. value_offsets[i+1]), and a key likewise when keys != NULL. When value_width > 0
  * every value has that width and value_offsets is NULL (value i at values + i *
- * value_width); keys likewise. */
+ * value_width); keys likewise.
+ *
+ * `values` begins at a multiple of 8: where value_width is a multiple of what a type's
+ * alignment wants (8 at most), each value may be read as that type, through a pointer. All
+ * else (values of any size, keys, what trp_group_next, trp_left and trp_right hand out)
+ * lies anywhere, and is to be copied: trp_get_i64 and its like do. */
 typedef struct trp_batch {
     size_t count;
     const uint8_t *values;
@@ -180,6 +202,21 @@ static inline double trp_as_f64(const void *p, size_t n)
     return v;
 }
 
+static inline int32_t trp_as_i32(const void *p, size_t n)
+{
+    int32_t v = 0;
+    if (n == sizeof(v))
+        memcpy(&v, p, sizeof(v));
+    return v;
+}
+static inline float trp_as_f32(const void *p, size_t n)
+{
+    float v = 0;
+    if (n == sizeof(v))
+        memcpy(&v, p, sizeof(v));
+    return v;
+}
+
 /* The value or the key of record i as such a number. */
 static inline int64_t trp_get_i64(const trp_batch *b, size_t i)
 {
@@ -206,6 +243,48 @@ static inline double trp_get_key_f64(const trp_batch *b, size_t i)
     return trp_as_f64(p, n);
 }
 
+static inline int32_t trp_get_i32(const trp_batch *b, size_t i)
+{
+    size_t n;
+    const void *p = trp_value(b, i, &n);
+    return trp_as_i32(p, n);
+}
+static inline float trp_get_f32(const trp_batch *b, size_t i)
+{
+    size_t n;
+    const void *p = trp_value(b, i, &n);
+    return trp_as_f32(p, n);
+}
+static inline int32_t trp_get_key_i32(const trp_batch *b, size_t i)
+{
+    size_t n;
+    const void *p = trp_key(b, i, &n);
+    return trp_as_i32(p, n);
+}
+
+/* The value or the key of record i, copied to a variable of `size` bytes; -1: it has
+ * another size. TRP_GET(in, i, &point), with any struct that has no pointers. */
+static inline int trp_get(const trp_batch *b, size_t i, void *to, size_t size)
+{
+    size_t n;
+    const void *p = trp_value(b, i, &n);
+    if (n != size)
+        return -1;
+    memcpy(to, p, size);
+    return 0;
+}
+static inline int trp_get_key(const trp_batch *b, size_t i, void *to, size_t size)
+{
+    size_t n;
+    const void *p = trp_key(b, i, &n);
+    if (!p || n != size)
+        return -1;
+    memcpy(to, p, size);
+    return 0;
+}
+#define TRP_GET(batch, i, to) trp_get((batch), (i), (to), sizeof(*(to)))
+#define TRP_GET_KEY(batch, i, to) trp_get_key((batch), (i), (to), sizeof(*(to)))
+
 /* Adds a record; key NULL: none (all records of a writer have keys or none has). -1
  * when memory is out or the attempt was killed. */
 int trp_emit(trp_writer *w, const void *key, size_t key_size, const void *value,
@@ -222,10 +301,128 @@ static inline int trp_emit_f64(trp_writer *w, const void *key, size_t key_size,
 {
     return trp_emit(w, key, key_size, &value, sizeof(value));
 }
+static inline int trp_emit_i32(trp_writer *w, const void *key, size_t key_size,
+                               int32_t value)
+{
+    return trp_emit(w, key, key_size, &value, sizeof(value));
+}
+static inline int trp_emit_f32(trp_writer *w, const void *key, size_t key_size,
+                               float value)
+{
+    return trp_emit(w, key, key_size, &value, sizeof(value));
+}
+/* A struct: TRP_EMIT(out, key, key_size, &point). Its padding is part of it: two are the
+ * same where all their bytes are. */
+#define TRP_EMIT(out, key, key_size, from)                                             \
+    trp_emit((out), (key), (key_size), (from), sizeof(*(from)))
 static inline int trp_emit_text(trp_writer *w, const void *key, size_t key_size,
                                 const char *text)
 {
     return trp_emit(w, key, key_size, text, strlen(text));
+}
+
+/* Keys of several parts, one after the other, whose bytes are in the order of the parts: so
+ * trp_sort_by_key(d, TRP_BYTES, n) and what comes behind any wide operation is sorted by the
+ * first part, then by the second. -1: there is no room for it any more.
+ *
+ *     trp_composite key = {0};
+ *     if (trp_composite_text(&key, user, n) < 0 || trp_composite_i64(&key, time) < 0)
+ *         return -1;
+ *     trp_emit(out, key.bytes, key.size, …);
+ *
+ * They are taken apart in the same order:
+ *
+ *     trp_composite_parts p = trp_composite_of(trp_key(in, i, &n), n);
+ *     size_t size = trp_composite_next_text(&p, user, sizeof(user));
+ *     int64_t time = trp_composite_next_i64(&p); */
+typedef struct trp_composite {
+    size_t size;
+    uint8_t bytes[248];
+} trp_composite;
+
+static inline int trp_composite_u64(trp_composite *k, uint64_t v)
+{
+    if (k->size > sizeof(k->bytes) - 8)
+        return -1;
+    for (int i = 0; i < 8; i++)
+        k->bytes[k->size++] = (uint8_t)(v >> (56 - 8 * i));
+    return 0;
+}
+static inline int trp_composite_i64(trp_composite *k, int64_t v)
+{
+    return trp_composite_u64(k, (uint64_t)v ^ UINT64_C(1) << 63);
+}
+/* What is no number is above all others, all as one; -0.0 is 0.0. */
+static inline int trp_composite_f64(trp_composite *k, double v)
+{
+    uint64_t bits;
+    v = v == 0 ? 0 : v;
+    memcpy(&bits, &v, sizeof(bits));
+    if (v != v)
+        bits = UINT64_C(0x7ff8) << 48;
+    return trp_composite_u64(k, bits >> 63 ? ~bits : bits | UINT64_C(1) << 63);
+}
+/* Any bytes; a shorter part is before those that begin with it. */
+static inline int trp_composite_text(trp_composite *k, const void *text, size_t size)
+{
+    const uint8_t *p = (const uint8_t *)text;
+    const size_t before = k->size;
+    for (size_t i = 0; i <= size; i++) {
+        const int more = i == size || p[i] == 0;
+        if (sizeof(k->bytes) - k->size < 1u + (unsigned)more) {
+            k->size = before;
+            return -1;
+        }
+        k->bytes[k->size++] = i < size ? p[i] : 0;
+        if (more) /* 0 255 is a byte 0, 0 1 is the end */
+            k->bytes[k->size++] = i < size ? 255 : 1;
+    }
+    return 0;
+}
+
+typedef struct trp_composite_parts {
+    const uint8_t *at, *end;
+} trp_composite_parts;
+static inline trp_composite_parts trp_composite_of(const void *key, size_t size)
+{
+    trp_composite_parts p;
+    p.at = (const uint8_t *)key;
+    p.end = p.at ? p.at + size : p.at;
+    return p;
+}
+static inline uint64_t trp_composite_next_u64(trp_composite_parts *p)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < 8 && p->at < p->end; i++)
+        v = v << 8 | *p->at++;
+    return v;
+}
+static inline int64_t trp_composite_next_i64(trp_composite_parts *p)
+{
+    return (int64_t)(trp_composite_next_u64(p) ^ UINT64_C(1) << 63);
+}
+static inline double trp_composite_next_f64(trp_composite_parts *p)
+{
+    uint64_t bits = trp_composite_next_u64(p);
+    double v;
+    bits = bits >> 63 ? bits ^ UINT64_C(1) << 63 : ~bits;
+    memcpy(&v, &bits, sizeof(v));
+    return v;
+}
+/* Its size; as much of it as fits is copied to `to`. */
+static inline size_t trp_composite_next_text(trp_composite_parts *p, void *to,
+                                             size_t cap)
+{
+    size_t n = 0;
+    while (p->end - p->at >= 1) {
+        const uint8_t c = *p->at++;
+        if (c == 0 && p->at < p->end && *p->at++ == 1)
+            break;
+        if (n < cap)
+            ((uint8_t *)to)[n] = c;
+        n++;
+    }
+    return n;
 }
 
 /* What runs on executors. A batch in, any number of records out by trp_emit. Returns 0,
@@ -238,6 +435,11 @@ typedef int (*trp_function)(trp_task *t, const trp_batch *in, trp_writer *out,
  * associative. */
 typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
                            trp_writer *out, const void *arg);
+
+/* The same with its task, to say why it fails and to read a broadcast (section 9). NULL where
+ * the driver calls it: it reduces what tasks have reduced. */
+typedef int (*trp_task_combine)(trp_task *t, const void *a, size_t na, const void *b,
+                                size_t nb, trp_writer *out, const void *arg);
 
 /* Makes a function known by its name, so that an executor finds it: TRP_FUNCTION(name);
  * at file scope, before its definition; the others are for functions of other types.
@@ -258,6 +460,25 @@ typedef int (*trp_combine)(const void *a, size_t na, const void *b, size_t nb,
     TRP_REGISTERED(name)
 #define TRP_PARTITION(name)                                                            \
     uint32_t name(const void *, size_t, uint32_t, const void *);                       \
+    TRP_REGISTERED(name)
+#define TRP_TASK_COMBINE(name)                                                         \
+    int name(trp_task *, const void *, size_t, const void *, size_t, trp_writer *,     \
+             const void *);                                                            \
+    TRP_REGISTERED(name)
+#define TRP_TASK_COMPARE(name)                                                         \
+    int name(trp_task *, const void *, size_t, const void *, size_t, const void *);    \
+    TRP_REGISTERED(name)
+#define TRP_TASK_PARTITION(name)                                                       \
+    uint32_t name(trp_task *, const void *, size_t, uint32_t, const void *);           \
+    TRP_REGISTERED(name)
+#define TRP_BEGIN(name)                                                                \
+    int name(trp_task *, void **, trp_writer *, const void *);                         \
+    TRP_REGISTERED(name)
+#define TRP_BATCH(name)                                                                \
+    int name(trp_task *, void *, const trp_batch *, trp_writer *, const void *);       \
+    TRP_REGISTERED(name)
+#define TRP_END(name)                                                                  \
+    int name(trp_task *, void *, trp_writer *, const void *);                          \
     TRP_REGISTERED(name)
 #define TRP_REGISTERED(name)                                                           \
     __attribute__((constructor)) static void trp_register_##name(void)                 \
@@ -282,10 +503,20 @@ trp_dataset *trp_array(trp_context *ctx, const void *values, size_t count,
 /* The same with values of any size: value i is values[offsets[i] .. offsets[i+1]). */
 trp_dataset *trp_records(trp_context *ctx, const void *values, const uint64_t *offsets,
                          size_t count, uint32_t partitions);
+/* The same with keys: key i is keys[key_offsets[i] .. key_offsets[i+1]). */
+trp_dataset *trp_pairs(trp_context *ctx, const void *keys, const uint64_t *key_offsets,
+                       const void *values, const uint64_t *offsets, size_t count,
+                       uint32_t partitions);
 /* Lines (without LF) of the files a pattern matches (as glob(7) and **), cut into about
  * `partitions` partitions at line ends; files that end in .gz or .zst are read through
  * their decompressor and never cut. The key of a record is its file's path. */
 trp_dataset *trp_text_files(trp_context *ctx, const char *pattern, uint32_t partitions);
+
+/* Values of `width` bytes, as they stand one behind the other in the files a pattern
+ * matches, cut into about `partitions` partitions between values. A file's size is a
+ * multiple of the width. The key of a record is its file's path. */
+trp_dataset *trp_binary_files(trp_context *ctx, const char *pattern, uint32_t width,
+                              uint32_t partitions);
 
 trp_dataset *trp_transform(trp_dataset *d, trp_function f, const void *arg,
                            size_t arg_size);
@@ -296,6 +527,23 @@ trp_dataset *trp_map(trp_dataset *d, trp_function f, const void *arg, size_t arg
  */
 trp_dataset *trp_filter(trp_dataset *d, trp_function f, const void *arg,
                         size_t arg_size);
+/* A state over all batches of a partition, in three functions, of which `begin` and `end`
+ * may be NULL. For each partition, also one without records, `begin` is called once, and
+ * may put its state into *state (NULL before); `batch` for each batch; `end` once, behind
+ * the last one. All may emit. When the attempt fails or is killed behind `begin`, `end` is
+ * called with `out` NULL: to free the state, and for nothing else.
+ *
+ *     d = trp_partitions(d, open_model, predict, close_model, "model.bin", 10);
+ */
+typedef int (*trp_partition_begin)(trp_task *t, void **state, trp_writer *out,
+                                   const void *arg);
+typedef int (*trp_partition_batch)(trp_task *t, void *state, const trp_batch *in,
+                                   trp_writer *out, const void *arg);
+typedef int (*trp_partition_end)(trp_task *t, void *state, trp_writer *out,
+                                 const void *arg);
+trp_dataset *trp_partitions(trp_dataset *d, trp_partition_begin begin,
+                            trp_partition_batch batch, trp_partition_end end,
+                            const void *arg, size_t arg_size);
 /* All partitions of a, then those of b. */
 trp_dataset *trp_union(trp_dataset *a, trp_dataset *b);
 /* The same records in fewer partitions, without a shuffle: each is a run of neighbouring
@@ -328,7 +576,7 @@ int trp_unpersist(trp_dataset *d);
  * all; damage is found. The folder stays. (To save what other programs read: trp_save.)
  */
 trp_dataset *trp_checkpoint(trp_dataset *d, const char *folder);
-uint32_t trp_partitions(const trp_dataset *d);
+uint32_t trp_partition_count(const trp_dataset *d);
 
 /* The program does not use d any more. What d needs and nothing else goes: map outputs and
  * kept partitions on all hosts, and what driver and engine know of it; what a job needs that
@@ -371,11 +619,19 @@ void trp_rows_free(trp_rows *r);
  * records. */
 int trp_reduce(trp_dataset *d, trp_combine f, const void *arg, size_t arg_size,
                void **ret_value, size_t *ret_size);
+int trp_reduce_with_task(trp_dataset *d, trp_task_combine f, const void *arg,
+                         size_t arg_size, void **ret_value, size_t *ret_size);
 /* Runs f for its effects; what it emits is dropped. */
 int trp_foreach(trp_dataset *d, trp_function f, const void *arg, size_t arg_size);
 /* Writes each partition as DIR/part-NNNNN: values, one a line ("KEY\tVALUE" with keys).
  * DIR is made; it may not exist. A file appears whole or not at all. */
 int trp_save(trp_dataset *d, const char *dir);
+/* The same with nothing between: of each record its key, if it has one, and its value. What
+ * has values of one width and no keys is read again by trp_binary_files. */
+int trp_save_binary(trp_dataset *d, const char *dir);
+/* The first n records, in partition order: of as few partitions as are needed, and no more
+ * of one than is wanted. Free with trp_rows_free. */
+int trp_take(trp_dataset *d, size_t n, trp_rows **ret_rows);
 
 /* ---- 5. shapes: what the executors of a stage have, and where it runs ----
  *
@@ -502,6 +758,16 @@ typedef int (*trp_compare)(const void *a, size_t na, const void *b, size_t nb,
                            const void *arg);
 trp_dataset *trp_sort_by(trp_dataset *d, trp_compare f, const void *arg,
                          size_t arg_size, uint32_t partitions);
+/* As trp_group_by_key, with the values of each key in order: by that of numbers or bytes, or
+ * by a function as of trp_sort_by. Of equal values the one that came first is in front. Of a
+ * group that memory does not hold 8 bytes a value are in memory. */
+trp_dataset *trp_group_sorted(trp_dataset *d, unsigned order, uint32_t partitions);
+trp_dataset *trp_group_sorted_by(trp_dataset *d, trp_compare f, const void *arg,
+                                 size_t arg_size, uint32_t partitions);
+/* An action: the n records with the greatest values, the greatest first; of those that f
+ * says are equal, the first ones. Each task holds n records. f gets values, and NULL as its
+ * argument. Free with trp_rows_free. */
+int trp_top(trp_dataset *d, size_t n, trp_compare f, trp_rows **ret_rows);
 
 /* Every pair of a value of a and one of b with the same key: the key, and the pair, to
  * be taken apart with trp_left and trp_right. TRP_LEFT: also values of a whose key b
@@ -552,6 +818,27 @@ typedef uint32_t (*trp_partition)(const void *key, size_t key_size, uint32_t par
                                   const void *arg);
 trp_dataset *trp_partition_by(trp_dataset *d, trp_partition f, const void *arg,
                               size_t arg_size, uint32_t partitions);
+
+/* The same functions with their task: to say by trp_task_error why they fail, and to read a
+ * broadcast. A comparison or a partition cannot return that it fails: the task does, when it
+ * has called trp_task_error. The task is NULL on the driver, which finds the ranges of a sort
+ * by a few comparisons: trp_broadcast_get has nothing there, and trp_task_error says
+ * nothing. */
+typedef int (*trp_task_compare)(trp_task *t, const void *a, size_t na, const void *b,
+                                size_t nb, const void *arg);
+typedef uint32_t (*trp_task_partition)(trp_task *t, const void *key, size_t key_size,
+                                       uint32_t partitions, const void *arg);
+trp_dataset *trp_combine_by_key_with_task(trp_dataset *d, trp_task_combine f,
+                                          const void *arg, size_t arg_size,
+                                          uint32_t partitions);
+trp_dataset *trp_sort_by_with_task(trp_dataset *d, trp_task_compare f, const void *arg,
+                                   size_t arg_size, uint32_t partitions);
+trp_dataset *trp_group_sorted_by_with_task(trp_dataset *d, trp_task_compare f,
+                                           const void *arg, size_t arg_size,
+                                           uint32_t partitions);
+trp_dataset *trp_partition_by_with_task(trp_dataset *d, trp_task_partition f,
+                                        const void *arg, size_t arg_size,
+                                        uint32_t partitions);
 
 /* ---- 7. tasks: what a function may ask of its own, and say ----
  *
@@ -608,6 +895,7 @@ trp_job *trp_reduce_async(trp_dataset *d, trp_combine f, const void *arg,
 trp_job *trp_foreach_async(trp_dataset *d, trp_function f, const void *arg,
                            size_t arg_size, const char *pool);
 trp_job *trp_save_async(trp_dataset *d, const char *dir, const char *pool);
+trp_job *trp_save_binary_async(trp_dataset *d, const char *dir, const char *pool);
 /* Waits for the job's end. The result is the job's own, until trp_job_free: of count a
  * uint64_t (size 8), of reduce the value (NULL: there are no records), of collect a
  * trp_batch of all records (size: how many); else NULL. ret_result and ret_size may be
@@ -615,6 +903,16 @@ trp_job *trp_save_async(trp_dataset *d, const char *dir, const char *pool);
  * same action succeeds (trp_finalize); that the program cancelled it (TRP_ECANCELLED)
  * does not. */
 int trp_job_wait(trp_job *j, const void **ret_result, size_t *ret_size);
+/* The same, for at most so many seconds (0: it only looks): TRP_ETIME, without a text, when
+ * it is not over by then. It goes on. */
+int trp_job_wait_for(trp_job *j, double seconds, const void **ret_result,
+                     size_t *ret_size);
+/* 1: the job is over, and trp_job_wait returns at once; 0: it is not. */
+int trp_job_test(trp_job *j);
+/* Waits until one of n jobs is over: the number of the first that is, from 0. Of those
+ * that are NULL none is. TRP_EINVAL: all are; it is trp_job_wait that says how one ended. */
+int trp_job_wait_any(trp_job *const *jobs, size_t n);
+int trp_job_wait_any_for(trp_job *const *jobs, size_t n, double seconds);
 /* Ends it, also what runs of it, but for stages that other jobs need. To one that is
  * over, or cancelled already, nothing happens. It need not be waited for. */
 int trp_job_cancel(trp_job *j);

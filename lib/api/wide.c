@@ -81,6 +81,71 @@ trp_dataset *trp_group_by_key(trp_dataset *d, uint32_t partitions)
     return d ? wide_new(d, NULL, partitions, &plan) : NULL;
 }
 
+trp_dataset *trp_group_sorted(trp_dataset *d, unsigned order, uint32_t partitions)
+{
+    unsigned type = order & ~(unsigned)TRP_DESCENDING;
+    struct trp_wide_plan plan = {.kind = TRP_WIDE_GROUP, .values = order};
+    if (!d)
+        return NULL;
+    if (type < TRP_BYTES || type > TRP_F64)
+        return trp_dataset_refuse(d->context, TRP_EINVAL,
+                                  "trp_group_sorted: no order %u", order);
+    return wide_new(d, NULL, partitions, &plan);
+}
+
+/* By a function of the program. */
+static trp_dataset *by_function(trp_dataset *d, struct trp_wide_plan plan,
+                                void (*f)(void), const char *macro, const void *arg,
+                                size_t arg_size, uint32_t partitions)
+{
+    if (!d || !take_function(d->context, &plan, f, macro, arg, arg_size))
+        return NULL;
+    return wide_new(d, NULL, partitions, &plan);
+}
+
+trp_dataset *trp_group_sorted_by(trp_dataset *d, trp_compare f, const void *arg,
+                                 size_t arg_size, uint32_t partitions)
+{
+    const struct trp_wide_plan plan = {.kind = TRP_WIDE_GROUP};
+    return by_function(d, plan, (void (*)(void))f, "TRP_COMPARE", arg, arg_size,
+                       partitions);
+}
+
+trp_dataset *trp_combine_by_key_with_task(trp_dataset *d, trp_task_combine f,
+                                          const void *arg, size_t arg_size,
+                                          uint32_t partitions)
+{
+    const struct trp_wide_plan plan = {.kind = TRP_WIDE_COMBINE, .tasked = true};
+    return by_function(d, plan, (void (*)(void))f, "TRP_TASK_COMBINE", arg, arg_size,
+                       partitions);
+}
+
+trp_dataset *trp_sort_by_with_task(trp_dataset *d, trp_task_compare f, const void *arg,
+                                   size_t arg_size, uint32_t partitions)
+{
+    const struct trp_wide_plan plan = {.kind = TRP_WIDE_SORT, .tasked = true};
+    return by_function(d, plan, (void (*)(void))f, "TRP_TASK_COMPARE", arg, arg_size,
+                       partitions);
+}
+
+trp_dataset *trp_group_sorted_by_with_task(trp_dataset *d, trp_task_compare f,
+                                           const void *arg, size_t arg_size,
+                                           uint32_t partitions)
+{
+    const struct trp_wide_plan plan = {.kind = TRP_WIDE_GROUP, .tasked = true};
+    return by_function(d, plan, (void (*)(void))f, "TRP_TASK_COMPARE", arg, arg_size,
+                       partitions);
+}
+
+trp_dataset *trp_partition_by_with_task(trp_dataset *d, trp_task_partition f,
+                                        const void *arg, size_t arg_size,
+                                        uint32_t partitions)
+{
+    const struct trp_wide_plan plan = {.kind = TRP_WIDE_PARTITION, .tasked = true};
+    return by_function(d, plan, (void (*)(void))f, "TRP_TASK_PARTITION", arg, arg_size,
+                       partitions);
+}
+
 trp_dataset *trp_distinct(trp_dataset *d, uint32_t partitions)
 {
     struct trp_wide_plan plan = {.kind = TRP_WIDE_DISTINCT};

@@ -47,10 +47,13 @@ struct trp_wide_key {
 /* The same on the driver, which puts it, and on an executor, which gets it. */
 struct trp_wide_plan {
     enum trp_wide_kind kind;
-    enum trp_sum sum;     /* REDUCE */
-    unsigned order;       /* SORT: enum trp_order; 0: by `function` */
-    enum trp_join join;   /* JOIN */
-    const char *function; /* COMBINE, SORT, COGROUP, PARTITION: registered name;
+    enum trp_sum sum;   /* REDUCE */
+    unsigned order;     /* SORT: enum trp_order; 0: by `function` */
+    enum trp_join join; /* JOIN */
+    unsigned values; /* GROUP: enum trp_order of values; 0: by `function`, if there is
+                           * one, else as they came */
+    bool tasked;     /* the function gets its task */
+    const char *function; /* COMBINE, SORT, COGROUP, PARTITION, GROUP: registered name;
                            * NULL: none */
     const void *arg;
     size_t arg_size;
@@ -87,11 +90,17 @@ struct trp_combining {
     trp_writer out;     /* of a function */
     int code;           /* that the function returned, 0: none */
     const char *failed; /* what it did wrong */
+    trp_task *task;     /* that calls it; NULL: the driver does */
+    bool raised;        /* it has said that it fails, and could not return that */
 };
 void trp_combining_free(struct trp_combining *c);
 /* `c` is lent to it. */
 struct trp_shuffle_order trp_wide_order(const struct trp_wide_plan *p,
                                         struct trp_combining *c);
+
+/* Calls a compare function; whether it says that it fails is noted in `c`. */
+int trp_wide_compare(struct trp_combining *c, const void *a, size_t na, const void *b,
+                     size_t nb);
 
 /* ---- sums.c ---- */
 

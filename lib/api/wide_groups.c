@@ -116,7 +116,8 @@ static int emit_file(struct trp_flow *f, const trp_writer *key, trp_overflow *fi
     return rc;
 }
 
-int trp_flow_groups(struct trp_flow *f, struct trp_wide_side *s)
+int trp_flow_groups(struct trp_flow *f, const struct trp_wide_plan *p,
+                    struct trp_wide_side *s, struct trp_combining *c)
 {
     struct trp_shuffle_record r;
     trp_writer key;
@@ -128,6 +129,9 @@ int trp_flow_groups(struct trp_flow *f, struct trp_wide_side *s)
             rc = -1;
         if (rc > 0)
             rc = pack_group(f, s, &key, &r, &file);
+        if (rc >= 0 && (p->values || (p->function && *p->function)) &&
+            trp_flow_sort_group(f, c, &f->pack, &file) < 0)
+            rc = -1;
         if (rc >= 0 && (file ? emit_file(f, &key, file) : emit_packed(f, &key)) < 0)
             rc = -1;
         trp_overflow_free(file);
@@ -341,7 +345,7 @@ static void cogroup_key(struct trp_flow *f, const struct trp_wide_plan *p,
     }
     if (!f->failed)
         call_cogroup(f, p, key, &batches[0], &batches[1]);
-    if (f->failed)
+    if (f->failed || f->enough)
         a->has = -1;
     for (uint32_t k = 0; k < TRP_SIDES_MAX; k++)
         trp_key_values_end(&values[k]);

@@ -1,6 +1,7 @@
 /* In what order the records of a shuffle are, and what becomes of values of one key. */
 #include <string.h>
 
+#include "api/task.h"
 #include "api/wide.h"
 #include "core/base/error.h"
 
@@ -9,6 +10,8 @@ static void begin_combining(struct trp_combining *c, const struct trp_wide_plan 
     c->plan = plan;
     c->code = 0;
     c->failed = NULL;
+    c->task = NULL;
+    c->raised = false;
     trp_writer_reset(&c->out);
 }
 
@@ -37,7 +40,10 @@ static int combine_function(void *context, const void *a, size_t na, const void 
     struct trp_combining *c = context;
     trp_writer_clear(&c->out);
     c->out.keyed = TRP_KEYED_OPEN;
-    c->code = ((trp_combine)c->plan->code)(a, na, b, nb, &c->out, c->plan->arg);
+    c->code = c->plan->tasked
+                  ? ((trp_task_combine)c->plan->code)(c->task, a, na, b, nb, &c->out,
+                                                      c->plan->arg)
+                  : ((trp_combine)c->plan->code)(a, na, b, nb, &c->out, c->plan->arg);
     if (c->code)
         return TRP_EFAILED;
     if (c->out.failed && !c->out.mistake)
@@ -64,11 +70,21 @@ static int combine_same(void *context, const void *a, size_t na, const void *b,
 
 /* ---- comparing ---- */
 
+int trp_wide_compare(struct trp_combining *c, const void *a, size_t na, const void *b,
+                     size_t nb)
+{
+    const struct trp_wide_plan *p = c->plan;
+    if (!p->tasked)
+        return ((trp_compare)p->code)(a, na, b, nb, p->arg);
+    int rc = ((trp_task_compare)p->code)(c->task, a, na, b, nb, p->arg);
+    c->raised |= trp_task_has_failed(c->task);
+    return rc;
+}
+
 static int compare_keys(void *context, const void *a, size_t na, const void *b,
                         size_t nb)
 {
-    const struct trp_combining *c = context;
-    return ((trp_compare)c->plan->code)(a, na, b, nb, c->plan->arg);
+    return trp_wide_compare(context, a, na, b, nb);
 }
 
 static void set_key_order(const struct trp_wide_plan *p,

@@ -36,8 +36,8 @@ bool trp_wide_deals_alike(const struct trp_wide_plan *a, const struct trp_wide_p
         return false;
     if (groups(a) && groups(b))
         return true;
-    return a->kind == b->kind && a->sum == b->sum && a->order == b->order &&
-           a->code == b->code && a->arg_size == b->arg_size &&
+    return a->kind == b->kind && a->tasked == b->tasked && a->sum == b->sum &&
+           a->order == b->order && a->code == b->code && a->arg_size == b->arg_size &&
            (a->arg_size == 0 || memcmp(a->arg, b->arg, a->arg_size) == 0);
 }
 
@@ -47,6 +47,8 @@ void trp_wide_plan_put(struct trp_buf *b, const struct trp_wide_plan *p)
     trp_put_u8(b, (uint8_t)p->sum);
     trp_put_u8(b, (uint8_t)p->order);
     trp_put_u8(b, (uint8_t)p->join);
+    trp_put_u8(b, (uint8_t)p->values);
+    trp_put_u8(b, p->tasked);
     trp_put_text(b, p->function);
     trp_put_bytes(b, p->arg, p->arg_size);
     trp_put_bytes(b, p->bounds.data, p->bounds.size);
@@ -97,11 +99,14 @@ static bool has_function(const struct trp_wide_plan *p)
 static bool is_possible(const struct trp_wide_plan *p)
 {
     unsigned type = p->order & ~(unsigned)TRP_DESCENDING;
+    unsigned values = p->values & ~(unsigned)TRP_DESCENDING;
     if (p->kind < TRP_WIDE_REDUCE || p->kind >= TRP_WIDE_KINDS || p->partitions < 1 ||
         (p->kind == TRP_WIDE_REDUCE) != trp_sum_known(p->sum) || type > TRP_F64 ||
-        p->join > TRP_OUTER)
+        p->join > TRP_OUTER || values > TRP_F64)
         return false;
     bool two = p->kind == TRP_WIDE_JOIN || p->kind == TRP_WIDE_COGROUP;
+    if (p->kind == TRP_WIDE_GROUP) /* one, or none */
+        return p->nsides == 1;
     return p->nsides == (two ? 2 : 1) && has_function(p) == (*p->function != '\0');
 }
 
@@ -111,6 +116,8 @@ bool trp_wide_plan_get(struct trp_view *v, struct trp_wide_plan *ret)
     ret->sum = (enum trp_sum)trp_get_u8(v);
     ret->order = trp_get_u8(v);
     ret->join = (enum trp_join)trp_get_u8(v);
+    ret->values = trp_get_u8(v);
+    ret->tasked = trp_get_flag(v);
     ret->function = trp_get_text(v);
     const void *bounds = NULL;
     bool ok = ret->function && get_copy(v, &ret->arg, &ret->arg_size) &&

@@ -153,6 +153,11 @@ void trp_driver_last_job(trp_driver *d);
 /* Runs until the job ended: 0, or TRP_EFAILED, TRP_ENEVER, TRP_ECANCELLED, TRP_ETIME,
  * TRP_ESYSTEM with the text of what failed first. Once a job. */
 int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err);
+/* Runs until one of these jobs is over: its place among them, the first; or TRP_ETIME,
+ * behind so many nanoseconds (INT64_MAX: never). Numbers that no job has are passed over,
+ * but for all of them. */
+int trp_driver_wait_any(trp_driver *d, const trp_job_id *jobs, uint32_t n,
+                        int64_t timeout_ns);
 /* Whether trp_driver_wait would return at once. */
 bool trp_driver_over(trp_driver *d, trp_job_id job);
 /* Ends a job as cancelled; nothing happens to one that is over. Stages that other jobs

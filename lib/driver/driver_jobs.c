@@ -135,6 +135,29 @@ int trp_driver_wait(trp_driver *d, trp_job_id job, trp_error *err)
     return rc;
 }
 
+static int first_over(const trp_driver *d, const trp_job_id *jobs, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (jobs[i].n < d->njobs && (!d->jobs[jobs[i].n] || d->jobs[jobs[i].n]->over))
+            return (int)i;
+    return TRP_ETIME;
+}
+
+int trp_driver_wait_any(trp_driver *d, const trp_job_id *jobs, uint32_t n,
+                        int64_t timeout_ns)
+{
+    trp_driver_enter(d);
+    const int64_t until =
+        timeout_ns < INT64_MAX - d->now ? d->now + timeout_ns : INT64_MAX;
+    int rc = first_over(d, jobs, n);
+    while (rc < 0 && d->now < until) {
+        trp_driver_turn(d, until);
+        rc = first_over(d, jobs, n);
+    }
+    trp_driver_leave(d);
+    return rc;
+}
+
 bool trp_driver_over(trp_driver *d, trp_job_id job)
 {
     trp_driver_enter(d);

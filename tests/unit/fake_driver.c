@@ -97,7 +97,7 @@ static void fake_parents(trp_driver *d, struct fake_dataset *f,
         g_assert_true(kept->kept);
         g_assert_cmpuint(p[i].begin + n, <=, spec->partitions);
         g_assert_true(!p[i].nfirst ||
-                      (p[i].first[0] == 0 && p[i].first[n] == kept->partitions));
+                      (p[i].first[0] == 0 && p[i].first[n] <= kept->partitions));
         g_string_append_printf(reads, "%u from %u%s", p[i].dataset, p[i].begin,
                                p[i].nfirst ? ":" : "");
         for (uint32_t k = 0; k < p[i].nfirst; k++)
@@ -226,6 +226,15 @@ static void fake_gone(struct fake_job *j)
 bool trp_driver_over(trp_driver *d, trp_job_id job)
 {
     return d->all[job.n].cancelled;
+}
+
+int trp_driver_wait_any(trp_driver *d, const trp_job_id *jobs, uint32_t n,
+                        int64_t timeout_ns)
+{
+    for (uint32_t i = 0; timeout_ns && i < n; i++)
+        if (jobs[i].n < d->jobs)
+            return (int)i; /* it is computed when it is waited for */
+    return TRP_ETIME;
 }
 
 void trp_driver_cancel(trp_driver *d, trp_job_id job)

@@ -168,7 +168,7 @@ static struct model coalesced(struct model a, uint32_t partitions)
         for (; i < had * (k + 1) / n; i++)
             g_array_append_vals(part_of(&m, k), part_of(&a, i)->data,
                                 part_of(&a, i)->len);
-    g_assert_cmpuint(trp_partitions(m.d), ==, n);
+    g_assert_cmpuint(trp_partition_count(m.d), ==, n);
     g_ptr_array_free(a.parts, TRUE);
     return m;
 }
@@ -261,7 +261,7 @@ static void check(const struct model *m)
     const trp_batch *b = collected(trp_transform(m->d, stamped, NULL, 0));
     uint64_t n = 0, count;
     int64_t all = 0;
-    g_assert_cmpuint(trp_partitions(m->d), ==, m->parts->len);
+    g_assert_cmpuint(trp_partition_count(m->d), ==, m->parts->len);
     for (uint32_t i = 0; i < m->parts->len; i++)
         for (uint32_t k = 0; k < part_of(m, i)->len; k++, n++) {
             g_assert_cmpuint(n, <, b->count);
@@ -349,7 +349,7 @@ TEST("parts are saved whole")
     uint64_t offsets[] = {0, 3, 3, 9};
     trp_dataset *d = trp_records(ctx, "onethree", offsets, 2, 2);
     d = trp_union(trp_text_files(ctx, text, 7), d);
-    uint32_t had = trp_partitions(d);
+    uint32_t had = trp_partition_count(d);
     g_assert_cmpuint(had, >=, 8);
     g_assert_cmpint(trp_save(d, before), ==, 0);
     g_assert_cmpint(trp_save(trp_coalesce(d, 3), after), ==, 0);

@@ -1,4 +1,5 @@
 /* Datasets and actions, end to end in this process (fake_driver.h). */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -348,7 +349,7 @@ TEST("a union has all partitions of both in order")
     trp_dataset *a = trp_range(ctx, 0, 3, 2), *b = trp_range(ctx, 5, 7, 1);
     trp_dataset *c = trp_map(a, add_number, &ten, sizeof(ten));
     trp_dataset *all = trp_union(trp_union(a, b), trp_union(c, a));
-    g_assert_cmpuint(trp_partitions(all), ==, 7);
+    g_assert_cmpuint(trp_partition_count(all), ==, 7);
     assert_rows(all, "0,1,2,5,6,10,11,12,0,1,2");
     assert_rows(trp_map(all, add_number, &ten, sizeof(ten)),
                 "10,11,12,15,16,20,21,22,10,11,12");
@@ -370,7 +371,7 @@ TEST("doubling a union doubles no description")
     g_assert_cmpuint(fake.body_size, <, 400);
     for (int i = 12; i < 24; i++)
         d = trp_union(d, d);
-    g_assert_cmpuint(trp_partitions(d), ==, TRP_PARTITIONS_MAX);
+    g_assert_cmpuint(trp_partition_count(d), ==, TRP_PARTITIONS_MAX);
     g_assert_null(trp_union(d, d));
     assert_error(ctx, "trp_union");
     trp_finalize(ctx);
@@ -468,7 +469,7 @@ TEST("an error in a chain is told by its action")
     uint64_t n;
     g_assert_cmpint(trp_count(d, &n), ==, TRP_ENOENT);
     assert_error(ctx, "no file matches /nowhere/*.txt");
-    g_assert_cmpuint(trp_partitions(d), ==, 0);
+    g_assert_cmpuint(trp_partition_count(d), ==, 0);
     g_assert_null(trp_transform(trp_range(ctx, 0, 1, 1), (trp_function)NULL, NULL, 0));
     assert_error(ctx, "TRP_FUNCTION");
     g_assert_cmpint(trp_finalize(ctx), !=, 0);
@@ -799,4 +800,81 @@ TEST("the nearest preference of a partition is its task's")
     g_assert_cmpstr(trp_error_text(ctx), ==, "trp_prefer: no hosts given");
     g_assert_null(trp_prefer(NULL, first));
     trp_finalize(ctx);
+}
+
+/* ---- helpers of troupe.h ---- */
+
+TEST("keys of several parts are in the order of their parts, and come apart")
+{
+    static const char *const texts[] = {"", "\0", "\0\1", "a", "a\0b", "ab", "b"};
+    static const size_t sizes[] = {0, 1, 2, 1, 3, 2, 1};
+    static const double numbers[] = {-INFINITY, -2.5, -0.0, 1e-300, 7, INFINITY, NAN};
+    trp_composite last = {0};
+    for (size_t t = 0; t < G_N_ELEMENTS(texts); t++)
+        for (size_t d = 0; d < G_N_ELEMENTS(numbers); d++)
+            for (int64_t i = -1; i <= 1; i++) {
+                trp_composite k = {0};
+                char text[8];
+                g_assert_cmpint(trp_composite_text(&k, texts[t], sizes[t]), ==, 0);
+                g_assert_cmpint(trp_composite_f64(&k, numbers[d]), ==, 0);
+                g_assert_cmpint(trp_composite_i64(&k, i), ==, 0);
+                size_t both = k.size < last.size ? k.size : last.size;
+                int order = memcmp(last.bytes, k.bytes, both);
+                g_assert_true(order < 0 || (order == 0 && last.size < k.size));
+                last = k;
+                trp_composite_parts p = trp_composite_of(k.bytes, k.size);
+                size_t n = trp_composite_next_text(&p, text, sizeof(text));
+                g_assert_cmpmem(text, n, texts[t], sizes[t]);
+                double v = trp_composite_next_f64(&p);
+                g_assert_true(isnan(numbers[d]) ? isnan(v) : v == numbers[d]);
+                g_assert_cmpint(trp_composite_next_i64(&p), ==, i);
+                g_assert_true(p.at == p.end);
+            }
+    trp_composite full = {.size = sizeof(full.bytes) - 7};
+    g_assert_cmpint(trp_composite_i64(&full, 1), <, 0);
+    g_assert_cmpint(trp_composite_text(&full, "abcdef", 6), <, 0);
+    g_assert_cmpint(trp_composite_text(&full, "abcde", 5), ==, 0);
+    trp_composite_parts none = trp_composite_of(NULL, 0);
+    g_assert_cmpint(trp_composite_next_i64(&none), ==, INT64_MIN);
+}
+
+struct point {
+    float x;
+    int32_t n;
+};
+
+TRP_FUNCTION(moves_points);
+int moves_points(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        struct point p;
+        double wide;
+        if (TRP_GET(in, i, &p) < 0 || TRP_GET(in, i, &wide) < 0 ||
+            TRP_GET_KEY(in, i, &p) == 0)
+            return -1;
+        p.x += 0.5f;
+        if (trp_emit_i32(out, NULL, 0, p.n) < 0 || trp_emit_f32(out, NULL, 0, p.x) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+TEST("structs and numbers of four bytes go through functions")
+{
+    trp_context *ctx = fake_init();
+    const struct point points[] = {
+        {1.0f,  7 },
+        {-2.0f, -9}
+    };
+    const trp_batch *b = collected(trp_transform(
+        trp_array(ctx, points, 2, sizeof(*points), 1), moves_points, NULL, 0));
+    g_assert_cmpuint(b->count, ==, 4);
+    g_assert_cmpint(trp_get_i32(b, 0), ==, 7);
+    g_assert_cmpfloat(trp_get_f32(b, 1), ==, 1.5f);
+    g_assert_cmpint(trp_get_i32(b, 2), ==, -9);
+    g_assert_cmpfloat(trp_get_f32(b, 3), ==, -1.5f);
+    g_assert_cmpint(trp_get_key_i32(b, 0), ==, 0);
+    g_assert_cmpfloat(trp_as_f32("", 0), ==, 0);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }

@@ -159,3 +159,22 @@ TEST("jobs that nobody waits for are freed")
     g_assert_cmpint(trp_job_wait(j, NULL, NULL), ==, 0);
     g_assert_cmpint(trp_finalize(ctx), ==, 0);
 }
+
+TEST("jobs are looked at, and waited for with a limit and one of several")
+{
+    trp_context *ctx = fake_init();
+    trp_job *j = trp_count_async(trp_range(ctx, 0, 6, 3), NULL);
+    trp_job *jobs[] = {NULL, j};
+    const void *n;
+    g_assert_cmpint(trp_job_test(j), ==, 0);
+    g_assert_cmpint(trp_job_wait_for(j, 0, &n, NULL), ==, TRP_ETIME);
+    g_assert_cmpint(trp_job_wait_any_for(jobs, 2, 0), ==, TRP_ETIME);
+    g_assert_cmpint(trp_job_wait_any(jobs, 2), ==, 1);
+    g_assert_cmpint(trp_job_wait_for(j, 5, &n, NULL), ==, 0);
+    g_assert_cmpuint(*(const uint64_t *)n, ==, 6);
+    g_assert_cmpint(trp_job_test(j), ==, 1);
+    g_assert_cmpint(trp_job_wait_any(jobs, 1), ==, TRP_EINVAL);
+    assert_error(ctx, "there is no job");
+    trp_error_clear(ctx);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}

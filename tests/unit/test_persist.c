@@ -278,7 +278,7 @@ TEST("a checkpoint is written once and read from then on")
     trp_rows *rows;
     d = trp_checkpoint(d, folder);
     calls = 0;
-    g_assert_cmpuint(trp_partitions(d), ==, 4);
+    g_assert_cmpuint(trp_partition_count(d), ==, 4);
     assert_count(d, 100);
     assert_count(trp_reduce_by_key(trp_transform(d, keyed, NULL, 0), TRP_COUNT, 3), 5);
     assert_count(trp_coalesce(trp_union(d, d), 3), 200);

@@ -81,7 +81,7 @@ static char *read_all(trp_context *ctx, const struct folder *f, const char *patt
     trp_rows *rows;
     if (!d || trp_collect(d, &rows) < 0)
         return NULL;
-    g_assert_cmpuint(trp_partitions(d), ==, partitions);
+    g_assert_cmpuint(trp_partition_count(d), ==, partitions);
     const trp_batch *b = trp_rows_batch(rows);
     GString *all = g_string_new("");
     for (size_t i = 0; i < b->count; i++) {

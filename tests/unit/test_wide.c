@@ -218,7 +218,7 @@ TEST("wide on wide and unions")
     /* a twice and its source once more, in one stage and behind one shuffle */
     trp_dataset *u = trp_union(a, trp_union(trp_reduce_by_key(d, TRP_COUNT, 7), a));
     uint64_t n;
-    g_assert_cmpuint(trp_partitions(u), ==, 4 + 7 + 4);
+    g_assert_cmpuint(trp_partition_count(u), ==, 4 + 7 + 4);
     g_assert_cmpint(trp_count(u, &n), ==, 0);
     g_assert_cmpuint(n, ==, UINT64_C(3) * KEYS);
     int64_t got[KEYS];

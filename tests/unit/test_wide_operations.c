@@ -746,3 +746,221 @@ TEST("broken plans")
     trp_buf_free(&b);
     trp_buf_free(&p.bounds);
 }
+
+/* ---- values in order, functions with a task ---- */
+
+/* Numbers below 40 by their last digit; the value is the number times 7, modulo 40. */
+TRP_FUNCTION(scattered);
+int scattered(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        int64_t v = trp_get_i64(in, i), key = v % 3;
+        if (trp_emit_i64(out, &key, sizeof(key), v * 7 % 40) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+TRP_COMPARE(by_tens);
+int by_tens(const void *a, size_t na, const void *b, size_t nb, const void *arg)
+{
+    int64_t x = trp_as_i64(a, na) / 10, y = trp_as_i64(b, nb) / 10;
+    (void)arg;
+    return (x > y) - (x < y);
+}
+
+/* By a table that is a broadcast. */
+TRP_TASK_COMPARE(by_table);
+int by_table(trp_task *t, const void *a, size_t na, const void *b, size_t nb,
+             const void *arg)
+{
+    size_t size;
+    const int64_t *table =
+        t ? trp_broadcast_get(t, *(const struct trp_broadcast *)arg, &size) : NULL;
+    int64_t x = trp_as_i64(a, na), y = trp_as_i64(b, nb);
+    if (t && !table)
+        return 0;
+    if (x == 39 && size < 2 * sizeof(*table))
+        trp_task_error(t, "the table has no place for %d", 39);
+    return table && table[0] ? (x > y) - (x < y) : (x < y) - (x > y);
+}
+
+/* Groups as text: "KEY: VALUE …|", in order. */
+static char *groups_of(trp_dataset *d)
+{
+    const trp_batch *b = collected(d);
+    GString *s = g_string_new("");
+    for (size_t i = 0; i < b->count; i++) {
+        size_t n;
+        trp_group_values v = trp_group(b, i);
+        g_string_append_printf(s, "%d:", (int)trp_get_key_i64(b, i));
+        for (const void *p; (p = trp_group_next(&v, &n));)
+            g_string_append_printf(s, " %d", (int)trp_as_i64(p, n));
+        g_string_append_c(s, '|');
+    }
+    return g_string_free(s, FALSE);
+}
+
+/* The same, computed here. */
+static char *groups_wanted(int (*order)(int64_t a, int64_t b))
+{
+    GString *s = g_string_new("");
+    for (int key = 0; key < 3; key++) {
+        int64_t v[40];
+        int n = 0;
+        for (int64_t i = key; i < 40; i += 3) {
+            int64_t x = i * 7 % 40;
+            int at = n++;
+            for (; at > 0 && order(v[at - 1], x) > 0; at--)
+                v[at] = v[at - 1];
+            v[at] = x;
+        }
+        g_string_append_printf(s, "%d:", key);
+        for (int i = 0; i < n; i++)
+            g_string_append_printf(s, " %d", (int)v[i]);
+        g_string_append_c(s, '|');
+    }
+    return g_string_free(s, FALSE);
+}
+
+static int up(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+static int down(int64_t a, int64_t b)
+{
+    return up(b, a);
+}
+static int tens(int64_t a, int64_t b)
+{
+    return up(a / 10, b / 10);
+}
+
+TEST("the values of a group come in order")
+{
+    trp_context *ctx = fake_init();
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, 40, 4), scattered, NULL, 0);
+    g_autofree char *a = groups_wanted(up), *b = groups_wanted(down),
+                    *c = groups_wanted(tens);
+    g_autofree char *ga = groups_of(trp_group_sorted(d, TRP_I64, 1)),
+                    *gb = groups_of(trp_group_sorted(d, TRP_I64 | TRP_DESCENDING, 1)),
+                    *gc = groups_of(trp_group_sorted_by(d, by_tens, NULL, 0, 1));
+    g_assert_cmpstr(ga, ==, a);
+    g_assert_cmpstr(gb, ==, b);
+    g_assert_cmpstr(gc, ==, c);
+    g_assert_null(trp_group_sorted(d, 9, 1));
+    trp_error_clear(ctx);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+TRP_FUNCTION(one_key_of_all);
+int one_key_of_all(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)arg;
+    for (size_t i = 0; i < in->count; i++)
+        if (trp_emit_i64(out, "k", 1, trp_get_i64(in, i) * 7919 % 200003) < 0)
+            return -1;
+    return 0;
+}
+
+/* Emits how many values there are, if they are in order. */
+TRP_FUNCTION(falling);
+int falling(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
+{
+    (void)t, (void)arg;
+    for (size_t i = 0; i < in->count; i++) {
+        trp_group_values v = trp_group(in, i);
+        int64_t n = 0, before = INT64_MAX;
+        size_t size;
+        for (const void *p; (p = trp_group_next(&v, &size)); n++) {
+            if (trp_as_i64(p, size) >= before)
+                return -1;
+            before = trp_as_i64(p, size);
+        }
+        if (trp_emit_i64(out, NULL, 0, n) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+TEST("the values of a group that memory does not hold come in order")
+{
+    trp_context *ctx = fake_init();
+    fake.memory = 1; /* a group has 1 MiB */
+    trp_dataset *d =
+        trp_transform(trp_range(ctx, 1, 200001, 4), one_key_of_all, NULL, 0);
+    d = trp_group_sorted(d, TRP_I64 | TRP_DESCENDING, 1);
+    const trp_batch *b = collected(trp_transform(d, falling, NULL, 0));
+    g_assert_cmpuint(b->count, ==, 1);
+    g_assert_cmpint(trp_get_i64(b, 0), ==, 200000);
+    g_assert_cmpuint(fake.spilled, >, 2000000);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
+
+TRP_TASK_COMBINE(add_up_to);
+int add_up_to(trp_task *t, const void *a, size_t na, const void *b, size_t nb,
+              trp_writer *out, const void *arg)
+{
+    int64_t sum = trp_as_i64(a, na) + trp_as_i64(b, nb);
+    if (sum > *(const int64_t *)arg) {
+        trp_task_error(t, "%d is too much", (int)sum);
+        return -1;
+    }
+    return trp_emit_i64(out, NULL, 0, sum);
+}
+
+TRP_TASK_PARTITION(in_turn);
+uint32_t in_turn(trp_task *t, const void *key, size_t nk, uint32_t partitions,
+                 const void *arg)
+{
+    int64_t v = trp_as_i64(key, nk);
+    (void)arg;
+    if (v >= partitions)
+        trp_task_error(t, "no place for %d", (int)v);
+    return (uint32_t)(v % partitions);
+}
+
+TEST("functions that have their task read a broadcast, and say why they fail")
+{
+    trp_context *ctx = fake_init();
+    int64_t table[] = {1, 0}, most = 10000, little = 5;
+    uint64_t n;
+    void *sum;
+    size_t size;
+    struct trp_broadcast all = trp_broadcast(ctx, table, sizeof(table)),
+                         part = trp_broadcast(ctx, table, sizeof(table[0]));
+    trp_dataset *d = trp_transform(trp_range(ctx, 0, 40, 4), scattered, NULL, 0);
+    g_autofree char *want = groups_wanted(up);
+    g_autofree char *got =
+        groups_of(trp_group_sorted_by_with_task(d, by_table, &all, sizeof(all), 1));
+    g_assert_cmpstr(got, ==, want);
+    g_assert_cmpint(
+        trp_count(trp_group_sorted_by_with_task(d, by_table, &part, sizeof(part), 1),
+                  &n),
+        <, 0);
+    assert_error(ctx, "the table has no place for 39");
+    g_assert_cmpint(
+        trp_count(trp_sort_by_with_task(d, by_table, &all, sizeof(all), 1), &n), ==, 0);
+    g_assert_cmpint(
+        trp_count(trp_combine_by_key_with_task(d, add_up_to, &most, sizeof(most), 2),
+                  &n),
+        ==, 0);
+    g_assert_cmpuint(n, ==, 3);
+    g_assert_cmpint(
+        trp_count(
+            trp_combine_by_key_with_task(d, add_up_to, &little, sizeof(little), 2), &n),
+        <, 0);
+    assert_error(ctx, "is too much");
+    g_assert_cmpint(trp_count(trp_partition_by_with_task(d, in_turn, NULL, 0, 3), &n),
+                    ==, 0);
+    g_assert_cmpint(trp_count(trp_partition_by_with_task(d, in_turn, NULL, 0, 2), &n),
+                    <, 0);
+    assert_error(ctx, "no place for 2");
+    g_assert_cmpint(
+        trp_reduce_with_task(d, add_up_to, &most, sizeof(most), &sum, &size), ==, 0);
+    g_assert_cmpint(trp_as_i64(sum, size), ==, 780);
+    free(sum);
+    trp_error_clear(ctx);
+    g_assert_cmpint(trp_finalize(ctx), ==, 0);
+}
