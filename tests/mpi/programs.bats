@@ -306,3 +306,31 @@ gpus() {
     [[ "$stderr" == "troupe: "*"no_such"* ]]
     [ -z "$(ls -A mine)" ]
 }
+
+# Each is held against what other programs compute of the same input.
+@test "sessions, the greatest, the first, and records of one width: with executors and without" {
+    local how
+    awk 'BEGIN { srand(7); for (i = 0; i < 3000; i++)
+        printf "u%02d %d\n", rand() * 40, rand() * 3000 }' >visits
+    sort -k1,1 -k2,2n visits | awk '
+        $1 != user { if (user) print out, n; user = out = $1; n = 0; last = $2 }
+        n && $2 - last >= 30 { out = out " " n; n = 0 }
+        { n++; last = $2 } END { print out, n }' >sessions
+    seq 5000 | sort -R --random-source=visits | sed 's/$/ x/' >numbers
+    mkdir records
+    # of 16 bytes, with a key of 8
+    seq 10000001 10003000 | sort -R --random-source=visits | sed 's/.*/&-------|/' | tr -d '\n' >records/a
+    for how in "troupe run --local=2 --quiet --" "troupe run --inline --"; do
+        rm -rf sorted
+        run -0 --separate-stderr $how "$programs/kinds" sessions visits
+        sort <<<"$output" | diff - sessions
+        run -0 --separate-stderr $how "$programs/kinds" top numbers 12
+        sort -nr numbers | head -n 12 | diff - <(echo "$output")
+        run -0 --separate-stderr $how "$programs/kinds" take numbers 1500
+        head -n 1500 numbers | diff - <(echo "$output")
+        run -0 --separate-stderr $how "$programs/kinds" lines numbers
+        [ "$output" = "4 5000" ]
+        run -0 $how "$programs/kinds" sort 'records/*' sorted
+        diff <(cat sorted/part-* <(echo) | fold -w 16) <(fold -w 16 records/a | sort)
+    done
+}
