@@ -29,6 +29,7 @@ static const struct trp_arg table[] = {
     TRP_ARGS_LINES("pipelines only:\n"),
     TRP_ARGS_FLAG("dry-run", &call.dry_run, "print what would run; run nothing"),
     TRP_RUN_KEEP_GOING(TRP_ARG_TAKEN, &call.keep_going),
+    TRP_RUN_FAIL_FAST(TRP_ARG_TAKEN, &call.fail_fast),
     TRP_SETTINGS_PARAM,
     TRP_RUN_FROM(TRP_ARG_TAKEN, &call.from),
     TRP_RUN_UNTIL(TRP_ARG_TAKEN, &call.until),
@@ -86,6 +87,7 @@ static int check(const struct trp_run_call *c, trp_error *err)
 {
     const char *only_pipelines = c->dry_run            ? "dry-run"
                                  : c->keep_going       ? "keep-going"
+                                 : c->fail_fast        ? "fail-fast"
                                  : c->from             ? "from"
                                  : c->until            ? "until"
                                  : c->nforce           ? "force"
@@ -100,6 +102,9 @@ static int check(const struct trp_run_call *c, trp_error *err)
     if (c->app && only_pipelines)
         return trp_error_set(err, TRP_EINVAL, "run: --%s is for pipelines only",
                              only_pipelines);
+    if (c->keep_going && c->fail_fast)
+        return trp_error_set(err, TRP_EINVAL,
+                             "run: --keep-going or --fail-fast, not both");
     if (c->in_line && (!c->app || c->run_name || c->runs))
         return trp_error_set(err, TRP_EINVAL,
                              !c->app
@@ -136,6 +141,9 @@ int trp_run_call_take(struct trp_run_call *ret, trp_error *err)
     if (code == 0 && call.keep_going)
         code = trp_settings_word(call.settings.sets, &call.settings.nsets, "set",
                                  "run.keep_going=true", err);
+    if (code == 0 && call.fail_fast)
+        code = trp_settings_word(call.settings.sets, &call.settings.nsets, "set",
+                                 "run.fail_fast=true", err);
     *ret = call;
     return code;
 }

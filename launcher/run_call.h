@@ -13,6 +13,7 @@
 #define TRP_RUN_RUNS(what, to) {"runs-dir", TRP_ARG_VALUE, what, "DIR", TRP_ARGS_RUNS_HELP, to}
 #define TRP_RUN_QUIET(what, to) {"quiet", TRP_ARG_FLAG, what, NULL, "no progress and no closing summary, only errors", to}
 #define TRP_RUN_KEEP_GOING(what, to) {"keep-going", TRP_ARG_FLAG, what, NULL, "after a failed task, still run what does not depend on it", to}
+#define TRP_RUN_FAIL_FAST(what, to) {"fail-fast", TRP_ARG_FLAG, what, NULL, "when a stage gives up, kill the tasks that run", to}
 #define TRP_RUN_FROM(what, to) {"from", TRP_ARG_VALUE, what, "STAGE", "take the stages above STAGE as done", to}
 #define TRP_RUN_UNTIL(what, to) {"until", TRP_ARG_VALUE, what, "STAGE", "run STAGE and the stages above it only", to}
 #define TRP_RUN_FORCE(what) {"force", TRP_ARG_VALUE, what, "STAGE", "run STAGE and the stages below it again", NULL}
@@ -27,7 +28,7 @@ struct trp_run_call {
     const char *run_name, *from, *until, *resume; /* NULL: not given */
     const char *force[TRP_SETTINGS_WORDS];
     uint32_t nforce;
-    bool dry_run, keep_going, quiet, in_line, as_it_was;
+    bool dry_run, keep_going, fail_fast, quiet, in_line, as_it_was;
     char **app; /* program and arguments, NULL at the end; NULL: a pipeline */
 };
 

@@ -30,6 +30,7 @@ static const struct trp_arg own[] = {
     TRP_RUN_QUIET(OTHER, NULL),
     TRP_ARGS_LINES("pipelines only:\n"),
     TRP_RUN_KEEP_GOING(OTHER, NULL),
+    TRP_RUN_FAIL_FAST(OTHER, NULL),
     TRP_SETTINGS_PARAM,
     TRP_RUN_FROM(OTHER, NULL),
     TRP_RUN_UNTIL(OTHER, NULL),

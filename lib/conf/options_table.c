@@ -240,6 +240,9 @@ const struct trp_option trp_option_table[] = {
     {"resume.check", TRP_OPTION_CHOICE, "time", NULL, NULL, "contents|time",
      "by what --resume knows that files are as they were: by size and contents, which are "
      "read when a task has ended and by --resume again, or by size and time", OTHER},
+    {"run.fail_fast", OFF,
+     "when a stage of a pipeline gives up, kill the tasks that run; else they go on to their "
+     "end, and nothing new is started (run --fail-fast)", OTHER},
     {"run.grace", TRP_OPTION_TIME, "30s", "0", NULL, NULL,
      "how long running tasks may go on after the first SIGINT or SIGTERM", OTHER},
     {"run.keep_going", OFF,

@@ -301,7 +301,7 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
     trp_executor_drained(e, x);
 }
 
-TRP_RARE static void on_drain(struct trp_engine *e)
+TRP_RARE void trp_engine_drain(struct trp_engine *e)
 {
     e->draining = true;
     e->any_dirty = true; /* requests are withdrawn */
@@ -413,7 +413,7 @@ static int take_event(struct trp_engine *e, const struct trp_event *ev, trp_erro
         on_cancel(e, ev);
         return 0;
     case TRP_EVENT_DRAIN:
-        on_drain(e);
+        trp_engine_drain(e);
         return 0;
     case TRP_EVENT_TIME:
         on_time(e);

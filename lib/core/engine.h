@@ -224,6 +224,9 @@ struct trp_job_spec {
     uint32_t nstages;
     const char *pool; /* scheduler.pool of its task sets; NULL: "default" */
     const char *name; /* for messages; NULL: its number */
+    bool drains; /* told as stages: the run ends with it, but what runs may finish. When
+                  * one of its stages gives up, nothing is launched any more, and the job
+                  * ends as failed when its attempts have; else they are killed */
     bool is_dataset, map_only, some;
     bool redo; /* of a dataset: the program takes results a second time, so a barrier
                 * stage that failed runs again (else, as in Spark, the job fails) */
@@ -471,6 +474,8 @@ enum trp_action_kind {
                           * the queue? Answer with QUEUE_WAIT, or not at all */
     TRP_ACTION_STAGE_CHECK, /* stage: its tasks ended, within `tolerate`. Answer with
                                * STAGE_CHECKED, now or later: it waits for that */
+    TRP_ACTION_JOB_DRAINS, /* stage: it gave up, and its job drains. Gangs that wait for
+                             * their room are to be ended */
 };
 
 enum trp_set_end {

@@ -127,6 +127,8 @@ struct trp_engine {
 
 /* engine.c: the closing work of every step. */
 void trp_engine_settle(struct trp_engine *e);
+/* engine.c: nothing is launched any more. */
+void trp_engine_drain(struct trp_engine *e);
 
 /* action_queue.c: appends an action and returns it for filling; on failure the engine
  * is marked out of memory (the step then fails) and a scratch action is returned. */

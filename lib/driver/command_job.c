@@ -71,6 +71,7 @@ struct trp_command_job {
     trp_output_names *names;
     char *log; /* of the task that was given up last */
     bool failed;
+    bool blamed;   /* the task that ended the run has its line */
     uint32_t told; /* lines about leftovers */
 };
 
@@ -603,14 +604,14 @@ static void task_line(trp_command_job *j, uint32_t stage, enum trp_end_line_kind
     free(see);
 }
 
-/* Is its stage ended by the task that was just given up? */
+/* Were more of its tasks lost than it tolerates? */
 static bool is_too_many(const trp_command_job *j, uint32_t stage)
 {
     const struct running *r = &j->running[stage];
     const struct trp_stage_spec *s = &stage_of(j, stage)->spec;
     uint64_t part = (uint64_t)r->items.ntasks * s->tolerate_ppm / 1000000;
     uint64_t lost = (uint64_t)r->given_up + r->skipped;
-    return !j->c.keep_going && lost > s->tolerate && lost > part;
+    return lost > s->tolerate && lost > part;
 }
 
 static void task_given_up(void *context, uint32_t stage, uint32_t after,
@@ -642,9 +643,10 @@ static void task_given_up(void *context, uint32_t stage, uint32_t after,
     const struct trp_failed_attempt attempt = failed_attempt(j, stage);
     j->log = trp_failed_log(&attempt);
     t->log = j->log ? j->log + strlen(j->c.run_dir) + 1 : NULL;
-    if (is_too_many(j, stage)) /* its stage's end tells it */
-        return;
-    if (trp_end_lines_room(&j->end, TRP_END_TASK_FAILED))
+    if (!j->c.keep_going && is_too_many(j, stage) && !j->blamed) {
+        j->blamed = true; /* it ends the run */
+        task_line(j, stage, TRP_END_LAST, NULL);
+    } else if (trp_end_lines_room(&j->end, TRP_END_TASK_FAILED))
         task_line(j, stage, TRP_END_TASK_FAILED, t);
     else
         trp_end_line_add(&j->end, TRP_END_TASK_FAILED, "%s", "");
@@ -679,12 +681,12 @@ static void stage_failed(trp_command_job *j, uint32_t stage,
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct running *r = &j->running[stage];
     struct trp_mark mark = s->mark;
-    bool by_tasks = j->c.keep_going && (r->given_up || r->skipped);
     j->failed = true;
     losses_line(j, stage, "failed");
     if (r->refused) {
         trp_end_line_add(&j->end, TRP_END_LAST, "%s", r->refused);
-    } else if (by_tasks && verdict->stage_ended.code == TRP_EFAILED) {
+    } else if (verdict->stage_ended.code == TRP_EFAILED && is_too_many(j, stage) &&
+               (j->c.keep_going || j->blamed)) {
         return; /* they have lines of their own */
     } else if (r->reason && r->task == verdict->stage_ended.task) {
         task_line(j, stage, TRP_END_LAST, NULL);
@@ -879,8 +881,9 @@ static int fill(trp_command_job *j, trp_error *err)
         runs[i] = j->c.choice[i].runs;
     r = trp_stage_specs_make(p, j->ids, runs, &j->specs, err);
     free(runs);
-    j->spec =
-        (struct trp_job_spec){.stages = j->specs.stages, .nstages = j->specs.nstages};
+    j->spec = (struct trp_job_spec){.stages = j->specs.stages,
+                                    .nstages = j->specs.nstages,
+                                    .drains = !j->c.fail_fast};
     for (uint32_t i = 0; i < j->spec.nstages && r == 0; i++)
         r = prepare(j, i, err);
     return r;

@@ -37,6 +37,7 @@ struct trp_command_job_config {
         *log;        /* what is done is written here; what it had is looked at while the
                         * job is made */
     bool keep_going; /* run.keep_going */
+    bool fail_fast;  /* run.fail_fast */
     int64_t outputs_wait_ns;
     uint32_t earlier_runs; /* in this folder; attempts of stages are numbered on, so
                             * that logs of earlier runs stay; they may have left outputs

@@ -254,6 +254,7 @@ struct trp_driver {
     bool orphaned;      /* `troupe` is gone: nobody else notes how the run ended */
     int stop;      /* 0, or TRP_ECANCELLED, TRP_ETIME, TRP_ESYSTEM: why the run ends */
     bool last_job; /* no other one will be submitted */
+    bool drains;   /* its job has failed, and what runs may finish */
     bool killed;   /* … and running tasks are killed */
     int64_t kill_at;              /* end of the grace, mono */
     uint32_t ndatasets;           /* told to the engine */

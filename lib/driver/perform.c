@@ -47,6 +47,9 @@ static void perform(trp_driver *d, const struct trp_action *a)
     case TRP_ACTION_JOB_ENDED:
         trp_perform_job_ended(d, a);
         break;
+    case TRP_ACTION_JOB_DRAINS:
+        trp_perform_job_drains(d, a->stage);
+        break;
     case TRP_ACTION_START_EXECUTOR:
         trp_record_start(d, a->executor.executor, a->executor.profile,
                          a->executor.ahead, a->executor.not_on);

@@ -11,6 +11,7 @@ void trp_perform_out_of_memory(trp_driver *d);
 /* perform_stages.c */
 void trp_perform_job_started(trp_driver *d, trp_job_id id);
 void trp_perform_job_ended(trp_driver *d, const struct trp_action *a);
+void trp_perform_job_drains(trp_driver *d, trp_stage_id id);
 void trp_perform_profile_added(trp_driver *d, trp_profile_id id);
 void trp_perform_stage_ready(trp_driver *d, trp_stage_id id);
 void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id);

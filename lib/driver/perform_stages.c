@@ -460,6 +460,44 @@ void trp_perform_job_ended(trp_driver *d, const struct trp_action *a)
     d->unsettled = true;
 }
 
+/* Gangs that wait for their room do so no longer. */
+static uint32_t end_waiting_gangs(const trp_driver *d)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < d->nstages; i++) {
+        const struct trp_driver_stage *s = d->stages[i];
+        if (!s || !s->gang || !s->live || s->has_room)
+            continue;
+        d->cluster->ops->gang_kill(d->cluster, s->launch.gang.attempt, false);
+        n++;
+    }
+    return n;
+}
+
+/* A stage gave up, and what runs may finish: attempts that wait behind others of their
+ * executor are recalled. */
+void trp_perform_job_drains(trp_driver *d, trp_stage_id id)
+{
+    uint32_t waiting = d->cluster ? end_waiting_gangs(d) : 0, runs = 0;
+    for (uint32_t i = 0; i < d->nstages; i++) {
+        struct trp_stage_view v;
+        if (d->stages[i] && trp_engine_stage(d->engine, (trp_stage_id){i}, &v) == 0)
+            runs += v.running;
+    }
+    runs -= waiting;
+    d->drains = true;
+    if (!runs)
+        return;
+    char text[256];
+    snprintf(text, sizeof text,
+             "stage %.64s gave up: nothing new is started, and %u task%s still run%s; "
+             "Ctrl-C kills %s",
+             trp_driver_stage_of(d, id)->name, runs, runs == 1 ? "" : "s",
+             runs == 1 ? "s" : "", runs == 1 ? "it" : "them");
+    trp_progress_end_line(d->progress, d->now, text);
+    trp_driver_log(d, "warning", "%s", text);
+}
+
 void trp_perform_stage_retried(trp_driver *d, const struct trp_action *a)
 {
     trp_driver_warn(d, "stage %s is run again: %s",

@@ -146,6 +146,7 @@ static int make_job(struct pipeline_run *run, trp_error *err)
         .run_dir = spec->run_dir,
         .log = run->log,
         .keep_going = trp_options_bool(run->s.options, "run.keep_going"),
+        .fail_fast = trp_options_bool(run->s.options, "run.fail_fast"),
         .outputs_wait_ns = trp_options_time_ns(run->s.options, "outputs.wait"),
         .earlier_runs = spec->earlier_runs,
         .contents = trp_resume_checks_contents(run->s.options),

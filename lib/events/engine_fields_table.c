@@ -66,6 +66,7 @@ TABLE(job, trp_job_spec,
     LIST(ARRAY, trp_job_spec, stages, nstages, &stage),
     FIELD(MAYBE, trp_job_spec, pool),
     FIELD(MAYBE, trp_job_spec, name),
+    YES_NO(trp_job_spec, drains),
     YES_NO(trp_job_spec, is_dataset),
     YES_NO(trp_job_spec, map_only),
     YES_NO(trp_job_spec, some),
@@ -323,6 +324,7 @@ const struct trp_fields trp_fields_of_action[] = {
         ACTION(UNSIGNED, wait.profile.n),
         ACTION(UNSIGNED, wait.executors)),
     [TRP_ACTION_STAGE_CHECK] = ROW("stage_check", ACTION(UNSIGNED, stage.n)),
+    [TRP_ACTION_JOB_DRAINS] = ROW("job_drains", ACTION(UNSIGNED, stage.n)),
 };
 
 /* ---- options and profiles ---- */

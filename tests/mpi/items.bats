@@ -80,6 +80,39 @@ listed() {
     [[ "$output" == *"given up"* ]]
 }
 
+@test "when a stage gives up what runs goes on to its end, and is done; nothing new is started" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: a, max_running: 2, foreach: {items: [x, bad, y, z]}, retries: {max_failures: 1}, run: 'echo >>began.$TROUPE_ITEM; if [ $TROUPE_ITEM = bad ]; then until [ -e began.other ]; do sleep 0.05; done; exit 3; fi; until [ -e go ]; do sleep 0.05; done'}
+  - {name: other, run: 'echo >>began.other; until [ -e go ]; do sleep 0.05; done; exit 5', retries: {max_failures: 3}}
+  - {name: after, after: [a], run: 'touch after'}
+Y
+    troupe run --local=3 --run-name r p.yaml >out 2>err &
+    wait_until grep -qs "stage a gave up: nothing new is started, and 2 tasks still run; Ctrl-C kills them" err
+    touch go
+    status=0
+    wait $! || status=$?
+    [ $status = 1 ]
+    [ "$(tail -n 1 err)" = "troupe: p.yaml:3:12: stage a: task 1 failed once, with exit status 3" ]
+    [ ! -e began.y ]
+    [ ! -e after ]
+    [ "$(wc -l <began.other)" = 1 ]
+    run ! grep "run again" err
+    run -1 --separate-stderr troupe run --local=2 --resume r
+    [ "$(wc -l <began.x)" = 1 ]
+    # With --fail-fast they are killed; so they are by one Ctrl-C.
+    rm -f began.* go
+    run -1 troupe run --local=3 --fail-fast p.yaml
+    troupe run --local=3 --run-name s p.yaml >out 2>err &
+    wait_until grep -qs "2 tasks still run" err
+    kill -INT $!
+    status=0
+    wait $! || status=$?
+    [ $status = 1 ]
+    run -2 troupe run --local=2 --keep-going --fail-fast p.yaml
+}
+
 @test "tolerate: what is given up and skipped is told, and what waits for the whole stage runs" {
     chains "tolerate: 1"
     run -0 --separate-stderr troupe run --local=2 --run-name r p.yaml

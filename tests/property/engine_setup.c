@@ -21,7 +21,7 @@ void engine_make_knobs(struct stream *s, struct rng *r)
     k[MAX_IN_ALL] = rng_one_in(r, 4) ? 0 : 1 + rng_below(r, 9);
     k[MIN_PER_PROFILE] = rng_one_in(r, 2) ? 0 : rng_below(r, 3);
     k[REUSE] = rng_below(r, 3);
-    k[KEEP_GOING] = rng_below(r, 2);
+    k[KEEP_GOING] = rng_below(r, 3); /* 2: jobs drain */
     k[FIXED] = rng_one_in(r, 6);
     k[PACK] = rng_one_in(r, 3);
     k[QUEUE_AHEAD] = rng_one_in(r, 2) ? rng_below(r, 100) : 0;
@@ -139,7 +139,7 @@ void engine_open(struct cluster *c, const struct stream *s, struct verdict *v,
     if (config.min_executors > config.max_executors)
         config.min_executors = config.max_executors;
     config.reuse = (enum trp_reuse)(s->knob[REUSE] % 3);
-    config.keep_going = s->knob[KEEP_GOING];
+    config.keep_going = s->knob[KEEP_GOING] == 1;
     config.fixed = s->knob[FIXED];
     config.pack = s->knob[PACK];
     config.queue_ahead_ns = s->knob[QUEUE_AHEAD] * MS;
@@ -154,5 +154,6 @@ void engine_open(struct cluster *c, const struct stream *s, struct verdict *v,
     *c = (struct cluster){0};
     play_open(&c->play, &config, make_profiles(s, v), &engine_hooks, v, explain);
     c->play.world.repeats = 0;
+    c->play.world.job_drains = s->knob[KEEP_GOING] == 2;
     tell_further(c, s->knob[LOOK_AHEAD]);
 }

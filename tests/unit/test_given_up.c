@@ -305,6 +305,115 @@ TEST("a run that ends does not wait for a check")
     checked(&w, 0, NULL);
 }
 
+/* Two executors of one core: tasks 0 and 1 of stage a run, then one of them and b's. */
+static void start_draining(struct world *w)
+{
+    struct trp_engine_config c;
+    trp_options_engine_config(NULL, &c);
+    c.max_executors = 3;
+    c.max_failures = 2;
+    world_init(w, NULL);
+    world_start(w, &c);
+    w->job_drains = true;
+}
+
+static trp_attempt_id attempt_of(const struct world *w, uint32_t stage, uint32_t task)
+{
+    for (guint i = 0; i < w->nattempts; i++)
+        if (is_of(&w->attempts[i], stage, task))
+            return w->attempts[i].id;
+    g_error("task %u of stage %u does not run", task, stage);
+}
+
+static uint32_t kills(const struct world *w)
+{
+    uint32_t n = 0;
+    for (guint i = 0; i < w->nattempts; i++)
+        n += w->attempts[i].kill;
+    return n;
+}
+
+/* Nothing new is started, nothing that runs is killed: not of another stage either. */
+TEST("in a job that drains what runs goes on when a stage gives up")
+{
+    WORLD w;
+    uint32_t ran[8];
+    start_draining(&w);
+    struct trp_stage_spec v[] = {stage("a", 4, NULL, 0), stage("b", 1, NULL, 0),
+                                 stage("c", 4, &each_of_0, 1),
+                                 stage("d", 1, &all_of_0, 1)};
+    v[0].max_failures = 1;
+    v[0].max_running = 2;
+    world_submit(&w, v, 4);
+    trp_attempt_id last = attempt_of(&w, 1, 0);
+    world_end(&w, attempt_of(&w, 0, 0), TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpuint(w.drains, ==, 1);
+    g_assert_cmpuint(w.nattempts, ==, 2);
+    g_assert_cmpuint(w.releases, ==, 1); /* its executor is given back at once */
+    g_assert_cmpuint(w.nended, ==, 0);
+    world_end(&w, attempt_of(&w, 0, 1), TRP_END_SUCCESS, 0, SECOND);
+    ended(&w, 0, TRP_OUTCOME_FAILED, "task 0 failed once");
+    g_assert_cmpuint(w.job_ends, ==, 0);
+    /* One that may fail twice is not tried again now. */
+    world_end(&w, last, TRP_END_EXIT, 1, SECOND);
+    g_assert_false(w.verdicts[w.nverdicts - 1].task_end.retried);
+    ended(&w, 1, TRP_OUTCOME_CANCELLED, "");
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+    g_assert_cmpuint(w.job_end.job_ended.stage.n, ==, 0);
+    run_out(&w, 9, 0, ran);
+    g_assert_cmpuint(ran[2] | ran[3], ==, 0);
+}
+
+TEST("a draining job counts what else is given up, and waits for outputs that it asked "
+     "for")
+{
+    WORLD w;
+    start_draining(&w);
+    struct trp_stage_spec v[] = {stage("a", 3, NULL, 0), stage("b", 1, NULL, 0)};
+    v[0].max_failures = 1;
+    v[0].max_running = 2;
+    v[1].checked = true;
+    world_submit(&w, v, 2);
+    trp_attempt_id other = attempt_of(&w, 0, 1), checks = attempt_of(&w, 1, 0);
+    world_end(&w, attempt_of(&w, 0, 0), TRP_END_EXIT, 1, SECOND);
+    world_end(&w, other, TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpuint(w.ngiven_up, ==, 2);
+    ended(&w, 0, TRP_OUTCOME_FAILED, "2 of its 3 tasks were given up");
+    world_end(&w, checks, TRP_END_SUCCESS, 0, SECOND);
+    g_assert_cmpuint(w.job_ends, ==, 0);
+    checked(&w, 1, NULL);
+    ended(&w, 1, TRP_OUTCOME_SUCCEEDED, "");
+    g_assert_cmpuint(w.job_ends, ==, 1);
+}
+
+TEST("a draining job kills what is left of a barrier set, and all when it is cancelled")
+{
+    WORLD w;
+    uint32_t ran[8];
+    start_draining(&w);
+    struct trp_stage_spec v[] = {stage("a", 1, NULL, 0), stage("b", 2, NULL, 0)};
+    v[0].max_failures = 1;
+    v[1].barrier = true;
+    world_submit(&w, v, 2);
+    world_end(&w, attempt_of(&w, 0, 0), TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpuint(kills(&w), ==, 0);
+    world_end(&w, attempt_of(&w, 1, 0), TRP_END_EXIT, 1, SECOND);
+    g_assert_cmpuint(kills(&w), ==, 1);
+    ended(&w, 1, TRP_OUTCOME_FAILED, "task 0 of barrier stage b");
+    run_out(&w, 9, 0, ran);
+    g_assert_cmpuint(w.job_ends, ==, 1);
+
+    WORLD x;
+    start_draining(&x);
+    v[1].barrier = false;
+    world_submit(&x, v, 2);
+    world_end(&x, attempt_of(&x, 0, 0), TRP_END_EXIT, 1, SECOND);
+    world_tell(&x, TRP_EVENT_CANCEL_JOB, .cancel = {.job = {0}});
+    g_assert_cmpuint(kills(&x), ==, 2);
+    g_assert_cmpint(x.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+    run_out(&x, 9, 0, ran);
+}
+
 static const char *on_one_host(uint32_t executor)
 {
     (void)executor;

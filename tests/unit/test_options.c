@@ -471,6 +471,7 @@ TEST("each has an effect, or is somebody else's")
         "outputs.wait",
         "report.html",
         "resume.check",
+        "run.fail_fast",
         "run.grace",
         "scheduler.allocation.file",
         "shuffle.compress",

@@ -44,6 +44,15 @@ static void take_check(struct world *w, trp_stage_id stage)
     w->checks_asked++;
 }
 
+static void take_drains(struct world *w, trp_stage_id stage)
+{
+    world_mix(w, stage.n);
+    world_say(w, "    stage %u gave up: what runs may finish\n", stage.n);
+    if (w->drains++)
+        world_break(w, "a job drains once", "stage %u", stage.n);
+    w->draining = true;
+}
+
 static void take_stage_ended(struct world *w, const struct trp_action *act)
 {
     uint32_t id = act->stage_ended.stage.n;
@@ -360,6 +369,9 @@ void world_take(struct world *w, const struct trp_action *a)
         return;
     case TRP_ACTION_STAGE_CHECK:
         take_check(w, a->stage);
+        return;
+    case TRP_ACTION_JOB_DRAINS:
+        take_drains(w, a->stage);
         return;
     }
 }

@@ -339,7 +339,8 @@ void world_step_ignored(struct world *w, const struct trp_event *ev)
 
 void world_submit(struct world *w, const struct trp_stage_spec *stages, uint32_t n)
 {
-    const struct trp_job_spec spec = {.stages = stages, .nstages = n};
+    const struct trp_job_spec spec = {
+        .stages = stages, .nstages = n, .drains = w->job_drains};
     world_step(w, &(struct trp_event){.kind = TRP_EVENT_JOB, .job = {&spec}});
 }
 

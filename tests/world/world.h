@@ -152,7 +152,8 @@ struct world {
     struct trp_action job_end, synced, outlived; /* the latest */
     uint32_t job_ends, syncs, outlives, out_of_time, releases, relabels, may_add;
     uint32_t ahead, needed; /* asked for ahead, and needed then */
-    uint32_t waits_asked, checks_asked;
+    bool job_drains;        /* of jobs that are submitted */
+    uint32_t waits_asked, checks_asked, drains;
     char not_on[64];                 /* where the latest one asked for is not to be */
     trp_attempt_id past[WORLD_PAST]; /* of attempts that have ended, the latest */
     uint32_t npast;

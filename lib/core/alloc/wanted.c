@@ -488,8 +488,10 @@ static void shrink(struct trp_engine *e, struct trp_class *c)
 {
     uint32_t surplus = trp_wanted_surplus(e, c);
     c->set_ended &= surplus > 0;
-    if (e->draining)
+    if (e->draining) {
         withdraw(e, c, c->requested.n);
+        release_idle(e, c, c->idle.n, false, e->now);
+    }
     if (!surplus || !(c->idle.n || c->requested.n))
         return;
     bool stage_end =

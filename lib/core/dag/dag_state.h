@@ -99,6 +99,11 @@ struct trp_stage {
     bool asked;                  /* … and that was asked */
     bool has_news;               /* in the list of those … (trp_ahead_news) */
     struct trp_stage *news_next; /* … by this */
+    struct {
+        char *text; /* it gave up, and ends when its attempts have; NULL: it did not */
+        int code;
+        uint32_t task;
+    } gave_up;
     uint32_t ranks, ntasks, max_failures, max_running, tolerate, tolerate_ppm;
     uint32_t memory_factor_ppm;
     uint32_t min_executors, max_executors;
@@ -157,11 +162,13 @@ struct trp_job {
     char *name; /* NULL: its number */
     char *pool; /* NULL: "default" */
     bool keep_going, of_dataset, map_only, redo;
+    bool drains;             /* what runs may finish when it has failed */
     struct trp_stage *final; /* dataset jobs */
     struct trp_use *uses;    /* array, by stage id */
     uint32_t nuses;
-    uint32_t open; /* uses whose end it waits for */
-    uint32_t busy; /* stages with live attempts */
+    uint32_t open;  /* uses whose end it waits for */
+    uint32_t busy;  /* stages with live attempts */
+    uint32_t asked; /* stages of which was asked whether all is well */
     bool cancelled, over;
     int code;
     trp_stage_id failed; /* the first that failed */

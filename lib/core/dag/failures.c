@@ -154,6 +154,10 @@ void trp_stage_barrier_failed(struct trp_engine *e, struct trp_stage *s,
                   s->name, text);
     if (s->set)
         trp_set_kill(e, s->set);
+    if (s->uses && trp_job_drains(s->uses->job)) {
+        trp_stage_abort(e, s, TRP_EFAILED, task, whole.text);
+        return;
+    }
     end_attempt(e, s, whole.text);
     if (count_failure(e, s, attempt)) {
         give_up(e, s, whole.text);

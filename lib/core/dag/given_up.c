@@ -4,8 +4,8 @@
  * A task is *lost* to its stage when it has failed for good, or is *skipped*: a task of
  * a parent that it comes after (after … each) was lost. A skipped task never runs; to
  * its stage, and to what comes after that, it counts like one that failed. A stage may
- * lose as many tasks as it tolerates. One too many ends it, at once or, in a job that
- * keeps going, when its other tasks are over; a map stage, a barrier stage and what
+ * lose as many tasks as it tolerates. One too many ends it: at once, when what runs of it
+ * is over (in a job that drains), or when its other tasks are (in a job that keeps going); a map stage, a barrier stage and what
  * waits for all of its tasks cannot do with less.
  *
  * Which tasks were lost is a bit each, kept from the first one on: a child that begins
@@ -22,7 +22,7 @@ bool trp_stage_may_lose(const struct trp_engine *e, const struct trp_stage *s,
 {
     uint64_t part = (uint64_t)s->ntasks * s->tolerate_ppm / 1000000;
     bool goes_on = !e->sched_alone && !s->is_map && !s->barrier && s->uses &&
-                   s->uses->job->keep_going;
+                   (s->uses->job->keep_going || s->uses->job->drains);
     return goes_on || n <= s->tolerate || n <= part;
 }
 
@@ -90,6 +90,12 @@ static void losses_text(const struct trp_stage *s, char *buf, size_t size)
                  s->skipped == 1 ? "it comes" : "they come", s->skipped);
 }
 
+uint32_t trp_stage_losses_text(const struct trp_stage *s, char *buf, size_t size)
+{
+    losses_text(s, buf, size);
+    return only_failed(s);
+}
+
 void trp_stage_fail_for_losses(struct trp_engine *e, struct trp_stage *s)
 {
     char text[160];
@@ -153,9 +159,12 @@ void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task
     if (s->state == TRP_STAGE_ENDED)
         return;
     tell_given_up(e, s, task, NULL);
-    if (!s->is_map && trp_stage_may_lose(e, s, s->given_up + 1) &&
-        note_task(e, s, task))
-        lose(e, s, task);
+    if (s->is_map || !trp_stage_may_lose(e, s, s->given_up + 1) ||
+        !note_task(e, s, task))
+        return;
+    if (s->uses->job->drains && trp_stage_lost_too_many(s))
+        trp_stage_fail_for_losses(e, s);
+    lose(e, s, task);
 }
 
 void trp_stage_lose_rest(struct trp_engine *e, struct trp_stage *s)

@@ -5,7 +5,8 @@
  *
  * A job is over when it waits for none, when it failed, or when it was cancelled; then
  * what only it used is stopped, in this order: the stage to blame, the others by id,
- * the job. Attempts that are still being killed may report later.
+ * the job. Attempts that are still being killed may report later. A job that drains is
+ * over later: when nothing of it runs any more, or when it is cancelled.
  */
 #include <stdio.h>
 #include <string.h>
@@ -94,6 +95,25 @@ static void note_text(struct trp_job *j, const char *text)
     j->text = strdup(text);
 }
 
+/* The stage ends when its attempts have; the tasks of a barrier stage need each other.
+ * The first one that gives up ends the run. */
+static void drain(struct trp_engine *e, struct trp_stage *s, int code, uint32_t task,
+                  const char *text)
+{
+    if (s->gave_up.text)
+        return;
+    s->gave_up.text = strdup(text);
+    s->gave_up.code = code;
+    s->gave_up.task = task;
+    e->out_of_memory |= !s->gave_up.text;
+    if (!e->draining) {
+        trp_engine_drain(e);
+        trp_action_add(e, TRP_ACTION_JOB_DRAINS)->stage = s->id;
+    }
+    if (!s->live || s->barrier)
+        trp_stage_gave_up(e, s);
+}
+
 void trp_job_fail(struct trp_engine *e, struct trp_job *j, int code,
                   struct trp_stage *s, uint32_t task, const char *text)
 {
@@ -106,6 +126,10 @@ void trp_job_fail(struct trp_engine *e, struct trp_job *j, int code,
         trp_error_set(&whole, code, "%s%s",
                       j->final && s ? "Job aborted due to stage failure: " : "", text);
         note_text(j, whole.text);
+    }
+    if (j->drains && s) {
+        drain(e, s, code, task, text);
+        return;
     }
     if (s && s->uses->job == j && !s->uses->next)
         trp_stage_close(e, s, TRP_OUTCOME_FAILED, code, task, text);
@@ -129,12 +153,15 @@ void trp_job_stop(struct trp_engine *e, struct trp_job *j, const char *why)
     end_job(e, j);
 }
 
-/* While draining: jobs of which nothing runs any more are over. */
+/* While draining: jobs of which nothing runs any more are over. One that failed waits
+ * for what it asked of its stages. */
 void trp_jobs_check_drained(struct trp_engine *e)
 {
-    for (uint32_t i = 0; e->draining && i < e->njobs; i++)
-        if (e->jobs[i] && !e->jobs[i]->over && !e->jobs[i]->busy)
-            trp_job_stop(e, e->jobs[i], "");
+    for (uint32_t i = 0; e->draining && i < e->njobs; i++) {
+        struct trp_job *j = e->jobs[i];
+        if (j && !j->over && !j->busy && !(j->asked && trp_job_drains(j)))
+            trp_job_stop(e, j, "");
+    }
 }
 
 static void job_free(struct trp_job *j)
@@ -310,6 +337,7 @@ static int submit_stages(struct trp_engine *e, const struct trp_job_spec *spec,
                          struct trp_job *j, trp_error *err)
 {
     j->keep_going = e->config.keep_going;
+    j->drains = spec->drains && !j->keep_going;
     int rc = add_stages(e, spec, j, err);
     if (rc < 0)
         return rc;

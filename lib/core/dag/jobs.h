@@ -17,6 +17,11 @@ void trp_job_stop(struct trp_engine *e, struct trp_job *j, const char *why);
 /* Ends a job that cannot succeed. `s` (may be NULL) is the stage to blame. */
 void trp_job_fail(struct trp_engine *e, struct trp_job *j, int code,
                   struct trp_stage *s, uint32_t task, const char *text);
+/* It has failed, and what runs of it may finish: nothing is launched any more. */
+static inline bool trp_job_drains(const struct trp_job *j)
+{
+    return j->drains && j->failed.n != TRP_NONE;
+}
 /* A stage that the job uses has ended: perhaps the job has, too. */
 void trp_job_stage_over(struct trp_engine *e, struct trp_use *use);
 void trp_jobs_check_drained(struct trp_engine *e);

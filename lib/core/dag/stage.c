@@ -48,6 +48,7 @@ static void free_memory(struct trp_stage *s)
     free(s->bits);
     free(s->commits);
     free(s->lost);
+    free(s->gave_up.text);
     free(s);
 }
 
@@ -159,6 +160,8 @@ void trp_dag_attempt_gone(struct trp_engine *e, struct trp_stage *s)
         return;
     for (struct trp_use *u = s->uses; u; u = u->next)
         u->job->busy--;
+    if (s->gave_up.text)
+        trp_stage_gave_up(e, s);
     trp_stage_check_dead(e, s);
 }
 

@@ -108,7 +108,8 @@ void trp_stages_run_ready(struct trp_engine *e)
         if (!e->dag.ready_first)
             e->dag.ready_last = NULL;
         s->queued = false;
-        if (s->state != TRP_STAGE_IDLE || s->failed)
+        if (s->state != TRP_STAGE_IDLE || s->failed ||
+            (s->uses && trp_job_drains(s->uses->job)))
             continue;
         resolve(e, s);
         if (s->state == TRP_STAGE_IDLE)
@@ -369,9 +370,11 @@ TRP_RARE static void complete(struct trp_engine *e, struct trp_stage *s)
         return;
     }
     if (s->checked && s->ntasks) {
-        if (!s->asked)
-            trp_action_add(e, TRP_ACTION_STAGE_CHECK)->stage = s->id;
+        if (s->asked)
+            return;
+        trp_action_add(e, TRP_ACTION_STAGE_CHECK)->stage = s->id;
         s->asked = true;
+        s->uses->job->asked++;
         return;
     }
     trp_stage_close(e, s, TRP_OUTCOME_SUCCEEDED, 0, TRP_NONE, "");
@@ -384,6 +387,7 @@ bool trp_stage_was_checked(struct trp_engine *e, struct trp_stage *s, const char
     if (!s->asked || s->state == TRP_STAGE_ENDED)
         return false;
     s->checked = s->asked = false;
+    s->uses->job->asked--;
     if (text)
         trp_stage_abort(e, s, TRP_EFAILED, TRP_NONE, text);
     else
@@ -396,7 +400,8 @@ void trp_stage_check_complete(struct trp_engine *e, struct trp_stage *s)
 {
     bool over = s->is_map ? s->state == TRP_STAGE_RUNNING && !s->awaited
                           : s->succeeded + s->given_up + s->unasked == s->ntasks;
-    if (over && s->state != TRP_STAGE_ENDED && !(s->set && !s->set->zombie))
+    if (over && s->state != TRP_STAGE_ENDED && !s->gave_up.text &&
+        !(s->set && !s->set->zombie))
         complete(e, s);
 }
 
@@ -520,12 +525,31 @@ static void skip_children(struct trp_engine *e, struct trp_stage *s)
     }
 }
 
+void trp_stage_gave_up(struct trp_engine *e, struct trp_stage *s)
+{
+    char losses[160];
+    uint32_t task = s->gave_up.task;
+    const char *text = s->gave_up.text;
+    if (s->state == TRP_STAGE_ENDED)
+        return;
+    if (s->bits && trp_stage_lost_too_many(s)) { /* more may be lost by now */
+        task = trp_stage_losses_text(s, losses, sizeof(losses));
+        text = losses;
+    }
+    trp_stage_close(e, s, TRP_OUTCOME_FAILED, s->gave_up.code, task, text);
+    trp_job_stage_over(e, s->uses);
+}
+
 void trp_stage_abort(struct trp_engine *e, struct trp_stage *s, int code, uint32_t task,
                      const char *text)
 {
     if (s->state == TRP_STAGE_ENDED)
         return;
     struct trp_job *j = s->uses->job;
+    if (j->drains) {
+        trp_job_fail(e, j, code, s, task, text);
+        return;
+    }
     if (!j->keep_going) {
         /* Each job that fails takes its use away; the last one ends the stage. */
         while (s->uses && s->state != TRP_STAGE_ENDED)

@@ -42,6 +42,8 @@ int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
 /* Gives a stage up: every job that uses it fails, or only what needs it does. */
 void trp_stage_abort(struct trp_engine *e, struct trp_stage *s, int code, uint32_t task,
                      const char *text);
+/* It has given up in a job that drains, and nothing of it is waited for: it ends. */
+void trp_stage_gave_up(struct trp_engine *e, struct trp_stage *s);
 /* Ends it if nothing is left to be done. */
 void trp_stage_check_complete(struct trp_engine *e, struct trp_stage *s);
 /* Answer to TRP_ACTION_STAGE_CHECK; `text`: why it fails, NULL: all is well. False: it was
@@ -65,6 +67,8 @@ bool trp_stage_may_lose(const struct trp_engine *e, const struct trp_stage *s,
 /* All are over: more were lost than it tolerates. */
 bool trp_stage_lost_too_many(const struct trp_stage *s);
 void trp_stage_fail_for_losses(struct trp_engine *e, struct trp_stage *s);
+/* The words for that, and the task to blame when it is the only one, or TRP_NONE. */
+uint32_t trp_stage_losses_text(const struct trp_stage *s, char *buf, size_t size);
 /* It has ended: all that was not over of it is lost to its children. */
 void trp_stage_lose_rest(struct trp_engine *e, struct trp_stage *s);
 /* It gets its tasks: those whose parents' were lost are so too. Told when the attempt

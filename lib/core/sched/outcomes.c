@@ -315,7 +315,7 @@ TRP_RARE static void fail(struct trp_engine *e, uint32_t slot,
     bool again = !s->zombie && !ends && !give_up && trp_task_is_pending(t);
     if (s->past_hosts_first && !gang && end->status != TRP_END_RECALLED)
         trp_copies_past(e, s, task, e->executors[executor]->host);
-    verdict(e, slot, end->status, end->code, counted, again);
+    verdict(e, slot, end->status, end->code, counted, again && !e->draining);
     if (!again)
         close_task(s);
     if (!again || end->status != TRP_END_RECALLED)

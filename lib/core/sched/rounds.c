@@ -303,7 +303,8 @@ static inline void offer_to_all(struct trp_engine *e, struct trp_class *c,
     uint64_t listings = e->listings;
     bool stranger = true, given_up, first = true;
     struct trp_task_set *s = first_set(e, c);
-    for (struct trp_task_set *next; s; s = next_set(e, c, next, given_up)) {
+    for (struct trp_task_set *next; s && !e->draining;
+         s = next_set(e, c, next, given_up)) {
         next = s->next;
         given_up = false;
         if (is_dull_for(e, s, x)) {
@@ -357,7 +358,7 @@ __attribute__((flatten)) void trp_round_partial(struct trp_engine *e,
         offer_to_all(e, c, x);
     if ((x->cores_free > 0) != (x->free_next != NULL))
         trp_executor_set_free(e, x);
-    if (!takes_part) {
+    if (!takes_part || e->draining) {
         if (x->excluded) /* what is pending may be stuck now */
             trp_round_full(e, c);
         return;
@@ -385,7 +386,8 @@ TRP_RARE void trp_round_full(struct trp_engine *e, struct trp_class *c)
     if (e->config.seed && c->nfree > 1)
         shuffle(e, c);
     bool given_up, first = true;
-    for (struct trp_task_set *s = first_set(e, c), *next; s && (c->free || e->tracker);
+    for (struct trp_task_set *s = first_set(e, c), *next;
+         s && !e->draining && (c->free || e->tracker);
          s = next_set(e, c, next, given_up)) {
         next = s->next;
         given_up = trp_set_may_launch(s);

@@ -130,6 +130,16 @@ static void kill_attempt(struct trp_virtual_run *r, const struct trp_action *a)
                       a->kill.recall ? TRP_END_RECALLED : TRP_END_KILLED, t->id);
 }
 
+/* Gangs that wait for their room do so no longer. */
+static void end_waiting_gangs(struct trp_virtual_run *r)
+{
+    for (uint32_t i = 0; i < r->nattempts; i++)
+        if (r->attempts[i].id != TRP_VIRTUAL_NOBODY &&
+            r->attempts[i].executor == TRP_NONE && r->attempts[i].started < 0)
+            trp_virtual_later(r, KILL_NS, TRP_DUE_KILLED, TRP_END_KILLED,
+                              r->attempts[i].id);
+}
+
 /* The verdict: the attempt is over. */
 static void task_end(struct trp_virtual_run *r, const struct trp_action *a)
 {
@@ -301,6 +311,9 @@ void trp_virtual_act(struct trp_virtual_run *r, const struct trp_action *a)
         tell_wait(r, a);
         return;
     case TRP_ACTION_STAGE_CHECK: /* virtual stages have no files */
+        return;
+    case TRP_ACTION_JOB_DRAINS:
+        end_waiting_gangs(r);
         return;
     case TRP_ACTION_RELEASE_EXECUTOR:
         release_executor(r, a->executor.executor.n);

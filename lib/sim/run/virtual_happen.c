@@ -279,7 +279,9 @@ static void node_fails(struct trp_virtual_run *r, uint32_t node, uint32_t use)
 
 static void submit_pipeline(struct trp_virtual_run *r)
 {
-    struct trp_job_spec job = {.stages = r->specs.stages, .nstages = r->specs.nstages};
+    struct trp_job_spec job = {.stages = r->specs.stages,
+                               .nstages = r->specs.nstages,
+                               .drains = !r->c.fail_fast};
     struct trp_event ev = {.kind = TRP_EVENT_JOB, .job = {.spec = &job}};
     r->result->start = r->now;
     trp_virtual_step(r, &ev);

@@ -29,6 +29,7 @@ struct trp_virtual_run_config {
     uint64_t seed;
     bool inside_only;   /* virtual_cluster.h */
     bool whole_jobs;    /* virtual_cluster.h */
+    bool fail_fast;     /* run.fail_fast */
     bool ahead;         /* stages are looked ahead to, as they and options say */
     const char *record; /* file for the engine's trace, or NULL */
 };
