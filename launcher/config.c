@@ -39,6 +39,20 @@ static const char *help_of(const struct trp_option_view *v, char *buf, size_t si
     return buf;
 }
 
+/* The default of what differs for programs and pipelines. */
+static const char *fallback_of(const struct trp_option_view *v)
+{
+    return strcmp(v->key, "task.maxFailures") == 0 ? "1 in pipelines, 4 in programs"
+                                                   : v->option->fallback;
+}
+
+static const char *value_of(const struct trp_option_view *v)
+{
+    return v->origin == TRP_ORIGIN_DEFAULT && strcmp(v->key, "task.maxFailures") == 0
+               ? fallback_of(v)
+               : v->value;
+}
+
 /* Whose value says less than what it comes to here. */
 static bool is_transport(const struct trp_option_view *v)
 {
@@ -50,8 +64,8 @@ static void add_json(struct listing *l, const struct trp_option_view *v)
     char help[HELP];
     json_t *entry = json_pack(
         "{s:s, s:o, s:s, s:o, s:o, s:o, s:s}", "key", v->key, "value",
-        text_or_null(v->value), "origin", trp_origin_name(v->origin), "default",
-        text_or_null(v->option->fallback), "min", text_or_null(v->option->min), "max",
+        text_or_null(value_of(v)), "origin", trp_origin_name(v->origin), "default",
+        text_or_null(fallback_of(v)), "min", text_or_null(v->option->min), "max",
         text_or_null(v->option->max), "help", help_of(v, help, sizeof help));
     if (is_transport(v))
         json_object_set_new(entry, "here", json_string(l->carried));
@@ -83,11 +97,11 @@ static int print_option(void *context, const struct trp_option_view *v)
         add_json(l, v);
         return 0;
     }
-    printf("%s = %s  (%s)\n", v->key, v->value && *v->value ? v->value : "(not set)",
+    printf("%s = %s  (%s)\n", v->key, v->value && *v->value ? value_of(v) : "(not set)",
            trp_origin_name(v->origin));
     char help[HELP], text[2 * HELP + TRP_ERROR_TEXT];
     snprintf(text, sizeof text, "%s; default %s", help_of(v, help, sizeof help),
-             *v->option->fallback ? v->option->fallback : "not set");
+             *v->option->fallback ? fallback_of(v) : "not set");
     add_bounds(v->option, text, sizeof text);
     trp_text_wrap(text, "    ", 4, stdout);
     if (is_transport(v)) {

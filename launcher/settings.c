@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "conf/option_places.h"
+#include "conf/stage_specs.h"
 #include "conf/wording.h"
 #include "conf/yaml.h"
 #include "core/base/array.h"
@@ -261,9 +262,24 @@ static void warn_names(const struct trp_settings *s)
         say_warning(s->pipeline, w->mark, w->text);
 }
 
+/* What is never tried again need not be kept from it. */
+static void warn_retries(const struct trp_settings *s)
+{
+    for (uint32_t i = 0; s->pipeline && i < s->pipeline->nstages; i++) {
+        const struct trp_pipeline_stage *v = &s->pipeline->stages[i];
+        if (v->spec.nnot_on && trp_stage_tries(v, s->options) == 1)
+            fprintf(stderr,
+                    "troupe: %s:%u:%u: warning: stage %s: not_on without max_failures "
+                    "above 1 does nothing: a command is tried once\n",
+                    trp_mark_file(s->pipeline->file, v->mark), v->mark.line,
+                    v->mark.column, v->name);
+    }
+}
+
 void trp_settings_missing(const struct trp_settings *s)
 {
     warn_names(s);
+    warn_retries(s);
     if (s->options)
         trp_options_each(s->options, warn_missing, s->options);
 }

@@ -337,7 +337,9 @@ const struct trp_option trp_option_table[] = {
     {"task.cpus", TRP_OPTION_INT, "1", "1", "1000000", NULL,
      "cores that a task takes where its profile does not say", PROFILE(task_cpus)},
     {"task.maxFailures", TRP_OPTION_INT, "4", "1", "1000000", NULL,
-     "failures of one task until its stage gives up", ENGINE(max_failures)},
+     "failures of one task until its stage gives up; functions are tried four times, and "
+     "commands once, where neither this nor `retries` of their stage says more",
+     ENGINE(max_failures)},
     {"task.resource.*.amount", TRP_OPTION_AMOUNT, "0", NULL, NULL, NULL,
      "task.resource.R.amount: units of R that a task of the default profile takes",
      OTHER},

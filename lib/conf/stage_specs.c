@@ -4,14 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Losses of its executor, and repeats with more memory, until a command is given up. */
+enum { LOSSES = 4, REPEATS = 3 };
+
+uint32_t trp_stage_tries(const struct trp_pipeline_stage *s, const trp_options *options)
+{
+    if (s->spec.max_failures)
+        return s->spec.max_failures;
+    return options && trp_options_is_set(options, "task.maxFailures")
+               ? (uint32_t)trp_options_int(options, "task.maxFailures")
+               : 1;
+}
+
 /* `place`: of each stage of the pipeline, where it is in the job, or TRP_NONE. */
 static void fill_stage(const struct trp_pipeline_stage *s, const uint32_t *place,
-                       trp_profile_id profile, struct trp_parent_spec *parents,
-                       struct trp_stage_spec *ret)
+                       trp_profile_id profile, const trp_options *options,
+                       struct trp_parent_spec *parents, struct trp_stage_spec *ret)
 {
     *ret = s->spec;
     ret->name = s->name;
     ret->profile = profile;
+    ret->max_failures = trp_stage_tries(s, options);
+    ret->max_losses = LOSSES;
+    ret->max_repeats =
+        ret->max_failures > REPEATS + 1 ? ret->max_failures - 1 : REPEATS;
     ret->kind = s->spec.ranks ? TRP_STAGE_GANG : TRP_STAGE_TASKS;
     ret->parents = parents;
     for (uint32_t a = 0; a < s->nafter; a++) {
@@ -23,7 +39,8 @@ static void fill_stage(const struct trp_pipeline_stage *s, const uint32_t *place
 }
 
 int trp_stage_specs_make(const trp_pipeline *p, const trp_profile_id *ids,
-                         const bool *runs, struct trp_stage_specs *ret, trp_error *err)
+                         const trp_options *options, const bool *runs,
+                         struct trp_stage_specs *ret, trp_error *err)
 {
     struct trp_stage_specs specs = {0};
     size_t n = (size_t)p->nstages + 1, nparents = 1;
@@ -47,7 +64,8 @@ int trp_stage_specs_make(const trp_pipeline *p, const trp_profile_id *ids,
             continue;
         specs.of[i] = stage;
         specs.nstages++;
-        fill_stage(&p->stages[stage], place, ids[stage], parents, &specs.stages[i]);
+        fill_stage(&p->stages[stage], place, ids[stage], options, parents,
+                   &specs.stages[i]);
         parents += specs.stages[i].nparents;
     }
     free(place);

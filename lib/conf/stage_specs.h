@@ -3,7 +3,7 @@
  * becomes what the engine knows of it, for real runs (driver/command_job.h) and virtual
  * ones (sim/run/virtual_run.h).
  *
- *     trp_stage_specs_make(pipeline, ids, NULL, &specs, &err);
+ *     trp_stage_specs_make(pipeline, ids, options, NULL, &specs, &err);
  *     for (i = 0; i < specs.nstages; i++)
  *         trp_stage_specs_count(&specs, i, pipeline, ntasks_of(specs.of[i]));
  *     struct trp_job_spec job = {.stages = specs.stages, .nstages = specs.nstages};
@@ -12,6 +12,7 @@
 #ifndef TRP_CONF_STAGE_SPECS_H
 #define TRP_CONF_STAGE_SPECS_H
 
+#include "conf/options.h"
 #include "conf/pipeline.h"
 #include "core/base/template.h"
 #include "core/engine.h"
@@ -28,7 +29,12 @@ struct trp_stage_specs {
  * true of: a parent that does not run is waited for by nobody. `ids` are the profiles
  * of all stages. No number of tasks is known yet. TRP_ENOMEM. */
 int trp_stage_specs_make(const trp_pipeline *p, const trp_profile_id *ids,
-                         const bool *runs, struct trp_stage_specs *ret, trp_error *err);
+                         const trp_options *options, const bool *runs,
+                         struct trp_stage_specs *ret, trp_error *err);
+/* How often a command of the stage may fail: what its `retries` say, else
+ * task.maxFailures where that is set, else once. */
+uint32_t trp_stage_tries(const struct trp_pipeline_stage *s,
+                         const trp_options *options);
 /* Stage `i` has so many tasks. Where they have preferred places the engine still asks
  * for them when the stage is ready. */
 void trp_stage_specs_count(struct trp_stage_specs *specs, uint32_t i,

@@ -166,6 +166,9 @@ struct trp_stage_spec {
     bool tasks_known;      /* false: asked for by TRP_ACTION_STAGE_READY */
     uint32_t ntasks;       /* when known; 0 is an empty stage, which succeeds */
     uint32_t max_failures; /* 0: the engine's */
+    /* Commands count by themselves what is not their own failure; 0: as failures. */
+    uint32_t max_losses;   /* of executors that count, until a task is given up */
+    uint32_t max_repeats;  /* after a kill for memory, with memory_factor_ppm */
     uint32_t max_running;  /* 0: no limit */
     uint32_t tolerate;     /* tasks that may be given up, … */
     uint32_t tolerate_ppm; /* … or millionths of the stage's tasks, where more */

@@ -879,7 +879,7 @@ static int fill(trp_command_job *j, trp_error *err)
     memcpy(j->ids, j->c.ids, p->nstages * sizeof *j->ids);
     for (uint32_t i = 0; i < p->nstages; i++)
         runs[i] = j->c.choice[i].runs;
-    r = trp_stage_specs_make(p, j->ids, runs, &j->specs, err);
+    r = trp_stage_specs_make(p, j->ids, j->c.options, runs, &j->specs, err);
     free(runs);
     j->spec = (struct trp_job_spec){.stages = j->specs.stages,
                                     .nstages = j->specs.nstages,

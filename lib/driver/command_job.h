@@ -25,6 +25,7 @@ typedef struct trp_command_job trp_command_job;
 struct trp_command_job_config {
     const trp_pipeline *pipeline;
     const trp_profiles *profiles;
+    const trp_options *options;      /* NULL: the defaults */
     const trp_profile_id *ids;       /* of each stage; copied */
     struct trp_stage_choice *choice; /* of each stage; items and done are taken over
                                       * as stages start */

@@ -136,6 +136,7 @@ static int make_job(struct pipeline_run *run, trp_error *err)
     struct trp_command_job_config config = {
         .pipeline = run->s.pipeline,
         .profiles = run->s.profiles,
+        .options = run->s.options,
         .ids = run->s.ids,
         .choice = run->choice,
         .site = run->s.site,

@@ -65,7 +65,7 @@ Y
 troupe: 1
 name: "failures & <tries>"
 stages:
-  - {name: s, tasks: 4, run: "[ $TROUPE_TASK != 2 ] || [ $TROUPE_ATTEMPT = 2 ] || exit 3"}
+  - {name: s, tasks: 4, run: "[ $TROUPE_TASK != 2 ] || [ $TROUPE_ATTEMPT = 2 ] || exit 3", retries: {max_failures: 4}}
 Y
     runs 0 retries p.yaml
     same retries
@@ -132,7 +132,7 @@ Y
     cat >p.yaml <<'Y'
 troupe: 1
 stages:
-  - {name: solve, mpi: {ranks: 2}, run: "[ $TROUPE_ATTEMPT = 1 ]"}
+  - {name: solve, mpi: {ranks: 2}, run: "[ $TROUPE_ATTEMPT = 1 ]", retries: {max_failures: 4}}
   - {name: after, after: [solve], tasks: 2, run: ":"}
 Y
     runs 0 gangs p.yaml
@@ -212,7 +212,7 @@ Y
     cat >p.yaml <<'Y'
 troupe: 1
 stages:
-  - {name: many, tasks: 200, run: "[ $TROUPE_TASK != 7 ] || [ $TROUPE_ATTEMPT = 1 ]"}
+  - {name: many, tasks: 200, run: "[ $TROUPE_TASK != 7 ] || [ $TROUPE_ATTEMPT = 1 ]", retries: {max_failures: 4}}
   - {name: few, after: [many], tasks: 2, run: ":"}
 Y
     runs 0 summary --set events.tasks=summary p.yaml

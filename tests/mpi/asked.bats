@@ -167,7 +167,7 @@ profiles:
   alignment: {executor: {cores: 1, memory: 64m}, task: {cpus: 1}}
   deep-learning: {executor: {cores: 2, memory: 64m}, task: {cpus: 2}}
 stages:
-  - {name: quality-control, tasks: 4, profile: alignment, run: "[ $TROUPE_TASK.$TROUPE_ATTEMPT != 0.0 ] || exit 3; touch began; until [ -e go ]; do sleep 0.1; done"}
+  - {name: quality-control, tasks: 4, profile: alignment, run: "[ $TROUPE_TASK.$TROUPE_ATTEMPT != 0.0 ] || exit 3; touch began; until [ -e go ]; do sleep 0.1; done", retries: {max_failures: 4}}
   - {name: train-classifier, tasks: 2, profile: deep-learning, run: "true"}
   - {name: alignment-to-reference, after: [quality-control], tasks: 3, profile: alignment, run: "true"}
 Y
@@ -189,7 +189,7 @@ troupe: 1
 name: past
 options: {run.keep_going: true}
 stages:
-  - {name: one, tasks: 4, run: '[ $TROUPE_TASK != 2 ] || { [ $TROUPE_ATTEMPT = 1 ] && exit 0; exit 37; }'}
+  - {name: one, tasks: 4, run: '[ $TROUPE_TASK != 2 ] || { [ $TROUPE_ATTEMPT = 1 ] && exit 0; exit 37; }', retries: {max_failures: 4}}
   - {name: bad, tasks: 3, retries: {max_failures: 2}, run: '[ $TROUPE_TASK != 1 ] || exit 3'}
   - {name: next, after: [{stage: bad, each: true}], tasks: 3, run: "true"}
   - {name: end, after: [bad], run: "true"}

@@ -9,7 +9,7 @@ one() { # one STAGE-KEYS: a pipeline of one stage
 waiting='run: "until [ -e go ]; do sleep 0.05; done"'
 
 @test "the summary is on stdout once, the rest on stderr; --quiet leaves both empty" {
-    one 'tasks: 3, run: "echo $TROUPE_TASK; [ $TROUPE_TASK != 1 ] || [ $TROUPE_ATTEMPT = 1 ]"'
+    one 'tasks: 3, run: "echo $TROUPE_TASK; [ $TROUPE_TASK != 1 ] || [ $TROUPE_ATTEMPT = 1 ]", retries: {max_failures: 4}'
     run -0 --separate-stderr troupe run --run-name r p.yaml
     [ "$(count '^stage .*core-seconds$\|^stage .* used' "$output")" = 1 ]
     [ "$(count '^total ' "$output")" = 1 ]

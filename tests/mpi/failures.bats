@@ -6,15 +6,19 @@ one() { # one STAGE-KEYS: a pipeline of one stage
     printf 'troupe: 1\nstages:\n  - {name: s, %s}\n' "$1" >p.yaml
 }
 
-@test "a command that fails once is run again" {
+@test "a command is tried once, and again where retries say so" {
     one 'run: "echo $TROUPE_ATTEMPT; [ $TROUPE_ATTEMPT = 1 ]"'
+    run -1 troupe run --run-name once p.yaml
+    [[ "$output" == *"failed once, with exit status 1; see troupe-runs/once/logs/s/0.0.out: 0"* ]]
+    run -0 troupe run --set task.maxFailures=2 p.yaml
+    one 'run: "echo $TROUPE_ATTEMPT; [ $TROUPE_ATTEMPT = 1 ]", retries: {max_failures: 2}'
     run -0 troupe run --run-name r p.yaml
     [[ "$output" == *"exit status 1"* ]]
     [ -e troupe-runs/r/logs/s/0.1.out ]
 }
 
 @test "one that always fails ends the run with stage, task, count, status and log" {
-    one 'tasks: 3, run: "[ $TROUPE_TASK != 1 ] || { echo why >&2; exit 37; }"'
+    one 'tasks: 3, run: "[ $TROUPE_TASK != 1 ] || { echo why >&2; exit 37; }", retries: {max_failures: 4}'
     run -1 troupe run --run-name r p.yaml
     [[ "$output" == *"troupe: p.yaml:3:"*": stage s: task 1 failed 4 times, last with exit status 37; see troupe-runs/r/logs/s/1.3.err"* ]]
 }
@@ -87,9 +91,12 @@ Y
 }
 
 @test "retries.not_on, tolerate and keep-going" {
-    one 'run: "exit 3", retries: {not_on: [3]}'
+    one 'run: "exit 3", retries: {max_failures: 4, not_on: [3]}'
     run -1 troupe run p.yaml
-    [[ "$output" == *"task 0 failed once"* || "$output" == *"failed 1 time"* ]]
+    [[ "$output" == *"task 0 failed once"* ]]
+    one 'run: "true", retries: {not_on: [3]}'
+    run -0 troupe run p.yaml
+    [[ "$output" == *"p.yaml:3:12: warning: stage s: not_on without max_failures above 1 does nothing"* ]]
     one 'tasks: 4, tolerate: 1, run: "[ $TROUPE_TASK != 2 ]", retries: {max_failures: 1}'
     run -0 troupe run p.yaml
     cat >p.yaml <<'Y'
@@ -116,6 +123,7 @@ stages:
     foreach: {items: [../../victim]}
     outputs: ["out/$TROUPE_ITEM", {file: "old/$TROUPE_TASK", optional: true}, "new/$TROUPE_TASK"]
     run: "[ ! -e new/0 ] || exit 7; mkdir -p new; echo x > new/0; echo x >> ../victim/data; [ $TROUPE_ATTEMPT = 1 ]"
+    retries: {max_failures: 4}
 Y
     run -0 --separate-stderr troupe run --run-name r p.yaml
     [ "$(cat ../victim/data)" = $'x\nx' ]
@@ -279,6 +287,7 @@ stages:
     profile: g
     mpi: {ranks: 2}
     run: "echo $TROUPE_ATTEMPT; [ $TROUPE_RANK = 0 ] || [ $TROUPE_ATTEMPT = 1 ] || exit 5; sleep 0.2"
+    retries: {max_failures: 4}
 Y
     run -0 troupe run --run-name r p.yaml
     [ "$(cat troupe-runs/r/logs/g/0.1.0.out)" = 1 ]

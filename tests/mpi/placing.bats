@@ -54,6 +54,7 @@ stages:
       [ $TROUPE_TASK != 0 ] || [ $TROUPE_ATTEMPT = 1 ] || { touch failed; exit 1; }
       [ $TROUPE_TASK = 0 ] || { until [ -e failed ]; do sleep 0.05; done; sleep 0.5; }
     timeout: 60
+    retries: {max_failures: 4}
 Y
     run -0 troupe run --local=2 --set excludeOnFailure.enabled=true \
         --set excludeOnFailure.application.maxFailedTasksPerExecutor=1 --run-name r p.yaml

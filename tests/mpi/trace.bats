@@ -9,7 +9,7 @@ profiles:
   two: {executor: {cores: 2, memory: 64m}, task: {cpus: 1}}
 stages:
   - {name: a, tasks: 200, run: "true"}
-  - {name: b, tasks: 4, after: [a], profile: two, run: "test $TROUPE_ATTEMPT != 0"}
+  - {name: b, tasks: 4, after: [a], profile: two, run: "test $TROUPE_ATTEMPT != 0", retries: {max_failures: 4}}
   - {name: g, after: [b], mpi: {ranks: 2}, run: "true"}
   - {name: c, tasks: 30, after: [g], prefer: [nowhere], run: "true"}
 Y

@@ -72,6 +72,7 @@ static inline int run_open(struct run *r, const char *yaml, bool resume, trp_err
     struct trp_command_job_config c = {
         .pipeline = r->p,
         .profiles = r->profiles,
+        .options = r->o,
         .ids = r->ids,
         .choice = r->choice,
         .site = r->site,

@@ -189,6 +189,34 @@ TEST("a gang may outlive one allocation but not all")
     g_assert_cmpstr(w.texts[0], ==, "task 0 failed 4 times");
 }
 
+/* A gang of commands: losses of its executor have a count of their own, and its failures
+ * are counted without them. */
+TEST("losses are counted apart where the stage says so")
+{
+    struct trp_stage_spec s = {.name = "a",
+                               .kind = TRP_STAGE_GANG,
+                               .tasks_known = true,
+                               .ntasks = 1,
+                               .ranks = 4,
+                               .max_failures = 2,
+                               .max_losses = 4};
+    for (int fails = 0; fails < 2; fails++) {
+        WORLD w;
+        start(&w, 1);
+        world_submit(&w, &s, 1);
+        for (uint32_t i = 0; i < 3; i++) {
+            w.now += 10 * SECOND; /* an event of its own */
+            world_end(&w, w.attempts[0].id, TRP_END_LOST, TRP_LOSS_EXITED, SECOND);
+        }
+        world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
+        g_assert_cmpuint(w.nattempts, ==, 1);
+        world_end(&w, w.attempts[0].id, fails ? TRP_END_EXIT : TRP_END_LOST,
+                  fails ? 1 : TRP_LOSS_EXITED, SECOND);
+        g_assert_cmpuint(w.nattempts, ==, 0);
+        g_assert_cmpstr(w.texts[0], ==, "task 0 failed 5 times");
+    }
+}
+
 TEST("an unknown executor is ignored")
 {
     WORLD w;

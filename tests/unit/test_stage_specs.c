@@ -35,6 +35,8 @@ KEY(max_running, s->max_running == 3)
 KEY(tolerate, s->tolerate == 2)
 KEY(tolerate_share, s->tolerate_ppm == 25000)
 KEY(max_failures, s->max_failures == 7)
+KEY(tries, s->max_failures == 1 && s->max_losses == 4 && s->max_repeats == 3)
+KEY(more_tries, s->max_failures == 6 && s->max_losses == 4 && s->max_repeats == 5)
 KEY(memory_factor, s->memory_factor_ppm == 1500000)
 KEY(not_on, s->nnot_on == 2 && s->not_on[0] == 3 && s->not_on[1] == 4)
 KEY(executors, s->min_executors == 1 && s->max_executors == 2)
@@ -59,6 +61,8 @@ static const struct key keys[] = {
     {"retries: {max_failures: 7}",          max_failures   },
     {"retries: {memory_factor: 1.5}",       memory_factor  },
     {"retries: {not_on: [3, 4]}",           not_on         },
+    {"retries: {memory_factor: 2}",         tries          },
+    {"retries: {max_failures: 6}",          more_tries     },
     {"executors: {min: 1, max: 2}",         executors      },
     {"executors: {look_ahead: \"off\"}",    look_ahead     },
     {"executors: {look_ahead: 90s}",        look_ahead_time},

@@ -105,6 +105,7 @@ struct trp_stage {
         uint32_t task;
     } gave_up;
     uint32_t ranks, ntasks, max_failures, max_running, tolerate, tolerate_ppm;
+    uint32_t max_losses, max_repeats;
     uint32_t memory_factor_ppm;
     uint32_t min_executors, max_executors;
     enum trp_look_ahead look_ahead;

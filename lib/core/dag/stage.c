@@ -23,6 +23,8 @@ static void copy_spec(struct trp_stage *s, const struct trp_stage_spec *spec)
     s->ntasks = spec->ntasks;
     s->ranks = spec->ranks;
     s->max_failures = spec->max_failures;
+    s->max_losses = spec->max_losses;
+    s->max_repeats = spec->max_repeats;
     s->max_running = spec->max_running;
     s->memory_factor_ppm = spec->memory_factor_ppm;
     s->tolerate = spec->tolerate;

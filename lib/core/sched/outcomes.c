@@ -138,13 +138,19 @@ static void skip_start(struct trp_engine *e, const struct trp_attempt *a)
     trp_ramp_ended(e, a);
 }
 
+/* Has a task of it more memory when it was killed for that? */
+static bool may_grow(const struct trp_engine *e, const struct trp_task_set *s)
+{
+    return s->stage->memory_factor_ppm && s->class && !e->config.fixed;
+}
+
 /* Back among the pending ones: in the same set, or after a kill for memory in the next
  * larger one. */
 static void run_again(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
                       bool memory)
 {
     struct trp_task_set *to = NULL;
-    if (memory && s->stage->memory_factor_ppm && s->class && !e->config.fixed)
+    if (memory && may_grow(e, s))
         to = trp_overflow_set(e, s);
     if (!to) {
         trp_ramp_again(e, s, task);
@@ -199,6 +205,7 @@ static void succeed(struct trp_engine *e, struct trp_task_set *s,
         trp_copy_unmark(e, s, task);
     t->flags |= TRP_TASK_DONE;
     t->failures = 0;
+    t->losses = t->repeats = 0;
     own->done++;
     if (own->success_executor)
         own->success_executor[task] = executor;
@@ -286,16 +293,28 @@ static void leave_task(struct trp_engine *e, struct trp_task_set *own, uint32_t 
         trp_stage_fetch_failed(e, own->stage, own->stage_attempt, &end->from);
 }
 
+/* One more of a kind that has a count of its own. */
+static uint32_t count(uint8_t *n)
+{
+    return *n < UINT8_MAX ? ++*n : UINT8_MAX;
+}
+
 /* Notes a failure that counts. Is the task given up? */
 static bool note_failure(struct trp_engine *e, struct trp_task_set *s, uint32_t task,
                          uint32_t executor, const struct trp_task_end *end)
 {
     const struct trp_stage *stage = s->stage;
     uint32_t max = stage->max_failures ? stage->max_failures : e->config.max_failures;
-    s->tasks[task].failures++;
+    struct trp_task *t = &s->tasks[task];
+    t->failures++;
     if (e->tracker && executor != TRP_NONE)
         trp_exclusion_failed(e, s, task, executor, meanings[end->status].why);
-    return s->tasks[task].failures >= max || not_retried(stage, end);
+    if (end->status == TRP_END_LOST && stage->max_losses)
+        return count(&t->losses) >= stage->max_losses;
+    if (end->status == TRP_END_MEMORY && stage->max_repeats && may_grow(e, s))
+        return count(&t->repeats) > stage->max_repeats;
+    return t->failures - t->losses - t->repeats >= (int64_t)max ||
+           not_retried(stage, end);
 }
 
 TRP_RARE static void fail(struct trp_engine *e, uint32_t slot,

@@ -199,11 +199,13 @@ enum {
 struct trp_task {
     uint32_t attempt;   /* slot of its live attempt (a copy is that one's twin), or
                         * TRP_NONE */
-    uint16_t failures;  /* counted */
+    uint16_t failures;  /* counted, of all kinds */
     uint16_t attempts;  /* made so far */
     uint16_t waits_for; /* parents' tasks it still waits for (after … each) */
     uint8_t flags;
-    uint8_t grown; /* how often its memory was raised: the overflow set it is in */
+    uint8_t grown;   /* how often its memory was raised: the overflow set it is in */
+    uint8_t losses;  /* of its executor, where they have a count of their own … */
+    uint8_t repeats; /* … and repeats with more memory */
 };
 
 /* A preferred place by number. The rack is as it was known when the set was made. */

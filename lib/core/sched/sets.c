@@ -335,6 +335,7 @@ TRP_RARE void trp_set_task_elsewhere(struct trp_engine *e, struct trp_task_set *
     }
     t->flags |= TRP_TASK_DONE;
     t->failures = 0;
+    t->losses = t->repeats = 0;
     s->done++;
     e->any_dirty = true;
     trp_set_check_finished(e, s);

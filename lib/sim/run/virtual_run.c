@@ -148,7 +148,7 @@ static int make_run(struct trp_virtual_run *r)
     memcpy(r->result->devices, r->c.cluster->devices, sizeof r->result->devices);
     for (uint32_t i = 0; i < p->nstages; i++)
         plan_stage(r, i);
-    int rc = trp_stage_specs_make(p, r->c.ids, NULL, &r->specs, r->err);
+    int rc = trp_stage_specs_make(p, r->c.ids, r->c.options, NULL, &r->specs, r->err);
     r->patient = !r->c.inside_only && !r->c.whole_jobs;
     for (uint32_t k = 0; k < r->specs.nstages; k++) {
         if (!r->c.ahead)

@@ -82,6 +82,7 @@ static int play(struct whole *w, const struct trp_policy *policy, trp_error *err
                                        .record = w->q->record};
     trp_options_engine_config(w->q->options, &c.engine);
     c.engine.pools = w->q->pools->specs;
+    c.options = w->q->options;
     c.fail_fast = trp_options_bool(w->q->options, "run.fail_fast");
     c.engine.npools = w->q->pools->n;
     int rc = trp_policy_apply(policy, w->q->options, w->q->site, &c, run, err);
