@@ -587,6 +587,7 @@ struct trp_action {
             enum trp_outcome outcome;
             int code;         /* TRP_EFAILED, TRP_ENEVER, TRP_ESYSTEM, 0 */
             uint32_t task;    /* the task that gave up, or TRP_NONE */
+            bool lost;        /* it lost more tasks than it tolerates */
             const char *text; /* why, for a person; "" when succeeded */
         } stage_ended;
         struct {

@@ -604,14 +604,13 @@ static void task_line(trp_command_job *j, uint32_t stage, enum trp_end_line_kind
     free(see);
 }
 
-/* Were more of its tasks lost than it tolerates? */
+/* Did more of its tasks fail for good than it tolerates? */
 static bool is_too_many(const trp_command_job *j, uint32_t stage)
 {
     const struct running *r = &j->running[stage];
     const struct trp_stage_spec *s = &stage_of(j, stage)->spec;
     uint64_t part = (uint64_t)r->items.ntasks * s->tolerate_ppm / 1000000;
-    uint64_t lost = (uint64_t)r->given_up + r->skipped;
-    return lost > s->tolerate && lost > part;
+    return r->given_up > s->tolerate && r->given_up > part;
 }
 
 static void task_given_up(void *context, uint32_t stage, uint32_t after,
@@ -685,7 +684,7 @@ static void stage_failed(trp_command_job *j, uint32_t stage,
     losses_line(j, stage, "failed");
     if (r->refused) {
         trp_end_line_add(&j->end, TRP_END_LAST, "%s", r->refused);
-    } else if (verdict->stage_ended.code == TRP_EFAILED && is_too_many(j, stage) &&
+    } else if (verdict->stage_ended.code == TRP_EFAILED && verdict->stage_ended.lost &&
                (j->c.keep_going || j->blamed)) {
         return; /* they have lines of their own */
     } else if (r->reason && r->task == verdict->stage_ended.task) {

@@ -272,6 +272,7 @@ const struct trp_fields trp_fields_of_action[] = {
         WORD(trp_action, stage_ended.outcome, TRP_OUTCOME_SKIPPED + 1),
         ACTION(SIGNED, stage_ended.code),
         ACTION(UNSIGNED, stage_ended.task),
+        YES_NO(trp_action, stage_ended.lost),
         ACTION(MAYBE, stage_ended.text)),
     [TRP_ACTION_JOB_ENDED] = ROW("job_ended",
         ACTION(UNSIGNED, job_ended.job.n),

@@ -112,31 +112,53 @@ TEST("a bad task costs its own chain only")
     g_assert_cmpint(w.job_end.job_ended.code, ==, TRP_EFAILED);
 }
 
-TEST("what is skipped is to be tolerated too")
+/* `tolerate` stands once in a chain: what is skipped below uses up nothing of its own
+ * stage's. With one more than its root tolerates the skips count. */
+TEST("what is skipped is tolerated where the chain began")
 {
-    for (uint32_t tolerated = 0; tolerated < 2; tolerated++) {
+    for (int how = 0; how < 4; how++) {
         WORLD w;
         uint32_t ran[8];
-        start(&w, false);
+        bool keep_going = how & 1, too_many = how & 2;
+        start(&w, keep_going);
         struct trp_stage_spec v[] = {
             stage("a", 4, NULL, 0), stage("b", 4, &each_of_0, 1),
             stage("c", 4, &each_of_1, 1), stage("d", 1, &all_of_2, 1)};
         v[0].tolerate = 1;
-        v[1].tolerate = tolerated;
-        v[2].tolerate_ppm = 250000;
         world_submit(&w, v, 4);
+        if (too_many)
+            world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
         run_out(&w, 0, 1, ran);
-        g_assert_cmpuint(w.ngiven_up, ==, 3);
-        if (tolerated) {
+        if (!too_many) {
+            g_assert_cmpuint(w.ngiven_up, ==, 3);
             g_assert_cmpuint(ran[2], ==, 0xd);
             g_assert_cmpuint(ran[3], ==, 1);
             g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
-        } else {
-            g_assert_cmpuint(ran[1], ==, 0);
-            ended(&w, 1, TRP_OUTCOME_FAILED, "1 of its 4 tasks was skipped, more than");
-            g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+            continue;
         }
+        ended(&w, 0, TRP_OUTCOME_FAILED,
+              keep_going ? "2 of its 4 tasks were given up" : "task 1 failed once");
+        g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_FAILED);
+        g_assert_cmpuint(ran[3], ==, 0);
+        if (keep_going)
+            ended(&w, 2, TRP_OUTCOME_FAILED, "2 of its 4 tasks were skipped: what");
     }
+}
+
+/* Failures of its own are counted without them. */
+TEST("a stage's own failures are counted without what is skipped")
+{
+    WORLD w;
+    uint32_t ran[8];
+    start(&w, false);
+    struct trp_stage_spec v[] = {stage("a", 4, NULL, 0), stage("b", 4, &each_of_0, 1)};
+    v[0].tolerate = v[1].tolerate = 1;
+    world_submit(&w, v, 2);
+    world_end(&w, w.attempts[0].id, TRP_END_EXIT, 1, SECOND);
+    run_out(&w, 1, 2, ran);
+    g_assert_cmpuint(ran[1], ==, 0xa);
+    ended(&w, 1, TRP_OUTCOME_SUCCEEDED, "");
+    g_assert_cmpint(w.job_end.job_ended.outcome, ==, TRP_OUTCOME_SUCCEEDED);
 }
 
 TEST("with keep going a stage fails when its other tasks are over")

@@ -2,8 +2,10 @@
  * Tasks that are given up, and what that means for those that come after them.
  *
  * A task is *lost* to its stage when it has failed for good, or is *skipped*: a task of
- * a parent that it comes after (after … each) was lost. A skipped task never runs; to
- * its stage, and to what comes after that, it counts like one that failed. A stage may
+ * a parent that it comes after (after … each) was lost. A skipped task never runs. To
+ * its stage, and to what comes after that, it counts like one that failed; it is
+ * *excused*, and uses up nothing of what its stage tolerates, when the stage of the task
+ * that failed at the root of its chain has not failed itself. A stage may
  * lose as many tasks as it tolerates. One too many ends it: at once, when what runs of it
  * is over (in a job that drains), or when its other tasks are (in a job that keeps going); a map stage, a barrier stage and what
  * waits for all of its tasks cannot do with less.
@@ -17,19 +19,55 @@
 
 #include "core/engine_state.h"
 
+/* Whether a parent's task was lost that task `i` comes after, and whose. */
+static const struct trp_stage *loser(const struct trp_stage *s, uint32_t task)
+{
+    for (uint32_t i = 0; i < s->nparents; i++) {
+        const struct trp_stage *p = s->parents[i].parent;
+        if (s->parents[i].edge == TRP_EDGE_EACH && p && p->lost &&
+            trp_bit(p->lost, task))
+            return p;
+    }
+    return NULL;
+}
+
+/* Stages are judged before those that come after them, so the root's outcome is known
+ * when it counts. A stage that has not ended has not lost too many so far. */
+static bool is_excused(const struct trp_stage *s, uint32_t task)
+{
+    const struct trp_stage *root = s, *above;
+    while ((above = loser(root, task)))
+        root = above;
+    return root != s && root->outcome != TRP_OUTCOME_FAILED && !root->gave_up.text;
+}
+
+/* Skipped tasks that are. Barrier stages need all their tasks. Cost: O(tasks), and the
+ * length of the chain for each one skipped; only where `tolerate` is exceeded with them. */
+static uint32_t excused(const struct trp_stage *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; s->skipped && !s->barrier && s->lost && i < s->ntasks; i++)
+        n += trp_bit(s->lost, i) && is_excused(s, i);
+    return n;
+}
+
+static bool tolerates(const struct trp_stage *s, uint32_t n)
+{
+    uint64_t part = (uint64_t)s->ntasks * s->tolerate_ppm / 1000000;
+    return n <= s->tolerate || n <= part;
+}
+
 bool trp_stage_may_lose(const struct trp_engine *e, const struct trp_stage *s,
                         uint32_t n)
 {
-    uint64_t part = (uint64_t)s->ntasks * s->tolerate_ppm / 1000000;
     bool goes_on = !e->sched_alone && !s->is_map && !s->barrier && s->uses &&
                    (s->uses->job->keep_going || s->uses->job->drains);
-    return goes_on || n <= s->tolerate || n <= part;
+    return goes_on || tolerates(s, n) || tolerates(s, n - excused(s));
 }
 
 bool trp_stage_lost_too_many(const struct trp_stage *s)
 {
-    uint64_t part = (uint64_t)s->ntasks * s->tolerate_ppm / 1000000;
-    return s->given_up > s->tolerate && s->given_up > part;
+    return !tolerates(s, s->given_up) && !tolerates(s, s->given_up - excused(s));
 }
 
 /* Notes that a task which was not over is lost. */
@@ -83,11 +121,9 @@ static void losses_text(const struct trp_stage *s, char *buf, size_t size)
         snprintf(buf, size, "%u of its %u tasks %s given up", failed, s->ntasks,
                  failed == 1 ? "was" : "were");
     else
-        snprintf(buf, size,
-                 "%u of its %u tasks %s skipped, more than it tolerates, for what %s "
-                 "after was given up; tolerate: %u in this stage lets it go on",
+        snprintf(buf, size, "%u of its %u tasks %s skipped: what %s after was given up",
                  s->skipped, s->ntasks, s->skipped == 1 ? "was" : "were",
-                 s->skipped == 1 ? "it comes" : "they come", s->skipped);
+                 s->skipped == 1 ? "it comes" : "they come");
 }
 
 uint32_t trp_stage_losses_text(const struct trp_stage *s, char *buf, size_t size)
@@ -138,7 +174,7 @@ static struct trp_stage *skip(struct trp_engine *e, const struct trp_stage_link 
 
 /* No stage stands in two lists: one that is ended by this with tasks that were not over
  * is a barrier stage, or its whole job ends; neither has children to be told. */
-static void lose(struct trp_engine *e, struct trp_stage *s, uint32_t task)
+void trp_stage_lose(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 {
     struct trp_stage *list = s;
     s->lost_next = NULL;
@@ -154,35 +190,24 @@ static void lose(struct trp_engine *e, struct trp_stage *s, uint32_t task)
     }
 }
 
-void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task)
+bool trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 {
     if (s->state == TRP_STAGE_ENDED)
-        return;
+        return false;
     tell_given_up(e, s, task, NULL);
     if (s->is_map || !trp_stage_may_lose(e, s, s->given_up + 1) ||
         !note_task(e, s, task))
-        return;
+        return false;
     if (s->uses->job->drains && trp_stage_lost_too_many(s))
         trp_stage_fail_for_losses(e, s);
-    lose(e, s, task);
+    return true;
 }
 
 void trp_stage_lose_rest(struct trp_engine *e, struct trp_stage *s)
 {
     for (uint32_t i = 0; s->bits && !s->is_map && i < s->ntasks; i++)
         if (note_task(e, s, i))
-            lose(e, s, i);
-}
-
-/* Whether a parent's task was lost that task `i` comes after, and whose. */
-static const struct trp_stage *loser(const struct trp_stage *s, uint32_t task)
-{
-    for (uint32_t i = 0; i < s->nparents; i++) {
-        const struct trp_stage *p = s->parents[i].parent;
-        if (s->parents[i].edge == TRP_EDGE_EACH && p->lost && trp_bit(p->lost, task))
-            return p;
-    }
-    return NULL;
+            trp_stage_lose(e, s, i);
 }
 
 void trp_stage_inherit_losses(struct trp_engine *e, struct trp_stage *s)

@@ -13,8 +13,11 @@
  * `end`: what a map task left, and which attempt. */
 void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
                     uint32_t task, uint32_t executor, const struct trp_task_end *end);
-/* It failed for good: tells it. The stage goes on, or its end follows. */
-void trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task);
+/* It failed for good: tells it. The stage goes on, or its end follows. True: when the
+ * stage itself is judged, tasks that come after it are to be lost, too … */
+bool trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task);
+/* … by this. */
+void trp_stage_lose(struct trp_engine *e, struct trp_stage *s, uint32_t task);
 /* Its set is a zombie now. */
 void trp_stage_fetch_failed(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
                             const struct trp_fetch_source *from);

@@ -327,6 +327,7 @@ static void report_end(struct trp_engine *e, struct trp_stage *s,
     act->stage_ended.outcome = outcome;
     act->stage_ended.code = code;
     act->stage_ended.task = task;
+    act->stage_ended.lost = outcome == TRP_OUTCOME_FAILED && trp_stage_lost_too_many(s);
     act->stage_ended.text = own;
 }
 

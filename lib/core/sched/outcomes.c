@@ -244,12 +244,14 @@ static void fail_task(struct trp_engine *e, struct trp_task_set *s, uint32_t tas
         e, s->stage, e->sched_alone ? own->failed : s->stage->given_up + 1);
     if (goes_on)
         trp_task_kill_attempts(e, &s->tasks[task]);
-    if (!e->sched_alone)
-        trp_stage_given_up(e, own->stage, task);
+    struct trp_stage *stage = own->stage;
+    bool lost = !e->sched_alone && trp_stage_given_up(e, stage, task);
     if (goes_on)
         trp_set_check_finished(e, own);
     else
         too_many(e, own, task);
+    if (lost)
+        trp_stage_lose(e, stage, task);
 }
 
 /* The end of a task that ends its set. */
