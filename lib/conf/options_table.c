@@ -248,6 +248,9 @@ const struct trp_option trp_option_table[] = {
     {"run.keep_going", OFF,
      "after a task that was given up, run the other tasks of its stage, and what does not "
      "depend on it (run --keep-going)", OTHER},
+    {"run.shell", TRP_OPTION_CHOICE, "sh", NULL, NULL, "bash|sh",
+     "what `run` is a text for where the pipeline does not say: bash -euo pipefail, or "
+     "/bin/sh -e", OTHER},
     {"scheduler.allocation.file", TRP_OPTION_TEXT, "", NULL, NULL, NULL,
      "a file with `pools:` as a pipeline has them, for scheduler.mode=FAIR", OTHER},
     {"scheduler.barrier.maxConcurrentTasksCheck.interval",

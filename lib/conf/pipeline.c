@@ -137,6 +137,12 @@ static TRP_YAML_READER(read_stages)
         p->stages[i].columns = p->uses[i];
 }
 
+static TRP_YAML_READER(read_shell)
+{
+    trp_pipeline *p = context;
+    trp_pipeline_shell_read(y, value, &p->shell);
+}
+
 static const struct trp_yaml_key pipeline_keys[] = {
     TRP_YAML_READ("troupe", read_version, .required = true),
     TRP_YAML_INTO("name", word, trp_pipeline, name),
@@ -146,6 +152,7 @@ static const struct trp_yaml_key pipeline_keys[] = {
     TRP_YAML_READ("pools", read_pools),
     TRP_YAML_READ("params", read_params),
     TRP_YAML_READ("options", read_options),
+    TRP_YAML_READ("shell", read_shell),
     TRP_YAML_INTO("notify", text, trp_pipeline, notify),
     TRP_YAML_READ("stages", read_stages, .required = true),
 };

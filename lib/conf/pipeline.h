@@ -99,6 +99,19 @@ struct trp_column_use {
     struct trp_column_use *next;
 };
 
+/* `shell:`, for `run` of a stage, or of all. */
+enum trp_shell_kind {
+    TRP_SHELL_UNSET,
+    TRP_SHELL_SH,    /* /bin/sh -e -c */
+    TRP_SHELL_BASH,  /* bash -euo pipefail -c */
+    TRP_SHELL_WORDS, /* as they are written */
+};
+struct trp_shell {
+    enum trp_shell_kind kind;
+    char **words;
+    uint32_t nwords;
+};
+
 struct trp_pipeline_stage {
     char *name;
     struct trp_mark mark; /* of the name's value */
@@ -113,6 +126,7 @@ struct trp_pipeline_stage {
     char **wrap;
     uint32_t nwrap;
     char *prelude; /* NULL: none */
+    struct trp_shell shell;
     enum trp_foreach_kind foreach;
     char *pattern;
     struct trp_text *items;
@@ -169,6 +183,7 @@ typedef struct trp_pipeline {
     uint32_t nparams;
     struct trp_pair *options;
     uint32_t noptions;
+    struct trp_shell shell;
     char *notify; /* a command for the run's end; NULL: none */
     struct trp_pipeline_stage *stages;
     uint32_t nstages; /* file order, acyclic, NOT

@@ -23,7 +23,6 @@ static const struct foreign stage_keys[] = {
     {"cmd",               "run: TEXT for a shell, or argv: [WORD]"                      },
     {"exec",              "run: TEXT for a shell, or argv: [WORD]"                      },
     {"script",            "run: TEXT for a shell, or argv: [WORD]"                      },
-    {"shell",             "run: TEXT for a shell, or argv: [WORD]"                      },
     {"cpus",              "profile: NAME, and task: {cpus: N} in profiles"              },
     {"threads",           "profile: NAME, and task: {cpus: N} in profiles"              },
     {"cores",             "profile: NAME, and executor: {cores: N} in profiles"         },

@@ -30,6 +30,10 @@ void trp_pipeline_values(trp_yaml *y, const struct trp_pipeline_inputs *in,
  * wrong in one place the first is told. */
 void trp_pipeline_foreign(trp_yaml *y, const struct trp_yaml_node *node, bool stage);
 
+/* pipeline_stage.c: `shell:` of a stage, or of the file. */
+void trp_pipeline_shell_read(trp_yaml *y, const struct trp_yaml_node *value,
+                             struct trp_shell *ret);
+
 /* pipeline_check.c: what concerns several stages: names, `after`, cycles, `each`. Fills
  * in the parents' indices and p->order. */
 void trp_pipeline_check(trp_yaml *y, trp_pipeline *p);

@@ -24,7 +24,7 @@ enum { FACTOR_MAX = 100, COUNT_MAX = 1000000, EXIT_MAX = 255, PPM_OF_PERCENT = 1
 /* The stage, and where its keys stand (line 0: not written). */
 struct reading {
     struct trp_pipeline_stage s;
-    struct trp_mark run, argv, prelude, tasks, foreach, mpi, allow_empty;
+    struct trp_mark run, argv, prelude, shell, tasks, foreach, mpi, allow_empty;
     struct trp_mark barrier, max_running, tolerate, pool;
 };
 
@@ -57,6 +57,33 @@ static TRP_YAML_READER(read_wrap)
     r->s.wrap = trp_yaml_texts(y, value, "wrap", &r->s.nwrap);
     if (r->s.nwrap > 0 && !*r->s.wrap[0])
         trp_yaml_wrong(y, value->first->mark, "wrap names no program; name one");
+}
+
+void trp_pipeline_shell_read(trp_yaml *y, const struct trp_yaml_node *value,
+                             struct trp_shell *ret)
+{
+    if (value->kind == TRP_YAML_LIST) {
+        ret->kind = TRP_SHELL_WORDS;
+        ret->words = trp_yaml_texts(y, value, "shell", &ret->nwords);
+        if (!value->count || (ret->nwords > 0 && !*ret->words[0]))
+            trp_yaml_wrong(y, value->mark, "shell names no program; name one");
+        return;
+    }
+    const char *word = trp_yaml_word(y, value, "shell");
+    if (word && strcmp(word, "sh") == 0)
+        ret->kind = TRP_SHELL_SH;
+    else if (word && strcmp(word, "bash") == 0)
+        ret->kind = TRP_SHELL_BASH;
+    else if (word)
+        trp_yaml_wrong(y, value->mark,
+                       "shell is bash, sh or a list such as [/bin/zsh, -c]; what tasks "
+                       "run is run: TEXT");
+}
+
+static TRP_YAML_READER(read_shell)
+{
+    struct reading *r = context;
+    trp_pipeline_shell_read(y, value, &r->s.shell);
 }
 
 static TRP_YAML_READER(read_tasks)
@@ -466,6 +493,7 @@ const struct trp_yaml_key trp_pipeline_stage_keys[] = {
          .key_mark = AT(max_running)),
     TRP_YAML_READ("tolerate", read_tolerate, .key_mark = AT(tolerate)),
     INTO("prelude", text, s.prelude, .key_mark = AT(prelude)),
+    TRP_YAML_READ("shell", read_shell, .key_mark = AT(shell)),
     TRP_YAML_READ("wrap", read_wrap),
     TRP_YAML_READ("retries", read_retries),
     TRP_YAML_READ("executors", read_executors),
@@ -501,6 +529,7 @@ void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
     refuse_both(y, r.run, r.argv, "a stage has both run and argv; keep one of them");
     refuse_both(y, r.prelude, r.argv,
                 "prelude is shell text before run, argv has no shell; use run");
+    refuse_both(y, r.shell, r.argv, "argv has no shell; use run, or leave shell out");
     refuse_both(y, r.tasks, r.foreach,
                 "a stage has both tasks and foreach; keep one of them");
     refuse_both(y, r.mpi, r.tasks, "a gang (mpi) is one task; leave tasks out");

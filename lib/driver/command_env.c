@@ -137,21 +137,53 @@ static int check_length(const trp_pipeline *p, const struct trp_pipeline_stage *
     return 0;
 }
 
-int trp_stage_argv(const trp_pipeline *p, const struct trp_pipeline_stage *s,
-                   struct trp_strings *ret, trp_error *err)
+struct trp_shell trp_stage_shell(const trp_pipeline *p,
+                                 const struct trp_pipeline_stage *s,
+                                 const trp_options *o)
 {
+    const char *option = o ? trp_options_text(o, "run.shell") : "sh";
+    struct trp_shell by_option = {.kind = strcmp(option, "bash") == 0 ? TRP_SHELL_BASH
+                                                                      : TRP_SHELL_SH};
+    if (s->shell.kind)
+        return s->shell;
+    return p->shell.kind ? p->shell : by_option;
+}
+
+/* The shell and its text. Modules and conda read names that are not set: -u of bash
+ * begins after the prelude. */
+static int add_shell(const struct trp_shell *shell, const struct trp_pipeline_stage *s,
+                     struct trp_strings *ret)
+{
+    static const char *const sh[] = {"/bin/sh", "-e", "-c", NULL},
+                             *const bash[] = {"bash", "-euo", "pipefail", "-c", NULL},
+                             *const lax[] = {"bash", "-eo", "pipefail", "-c", NULL};
+    bool is_bash = shell->kind == TRP_SHELL_BASH;
+    const char *const *words = !is_bash ? sh : s->prelude ? lax : bash;
+    int r = 0;
+    if (shell->kind == TRP_SHELL_WORDS)
+        for (uint32_t i = 0; i < shell->nwords && r == 0; i++)
+            r = trp_strings_add(ret, shell->words[i]);
+    else
+        for (; *words && r == 0; words++)
+            r = trp_strings_add(ret, *words);
+    if (r < 0)
+        return r;
+    return s->prelude ? trp_strings_format(ret, "%s\n%s%s", s->prelude,
+                                           is_bash ? "set -u\n" : "", s->run)
+                      : trp_strings_add(ret, s->run);
+}
+
+int trp_stage_argv(const trp_pipeline *p, const struct trp_pipeline_stage *s,
+                   const trp_options *o, struct trp_strings *ret, trp_error *err)
+{
+    const struct trp_shell shell = trp_stage_shell(p, s, o);
     int r = 0;
     for (uint32_t i = 0; i < s->nwrap && r == 0; i++)
         r = trp_strings_add(ret, s->wrap[i]);
     for (uint32_t i = 0; i < s->nargv && r == 0; i++)
         r = trp_strings_add(ret, s->argv[i]);
     if (r == 0 && s->run)
-        r = trp_strings_add(ret, "/bin/sh");
-    if (r == 0 && s->run)
-        r = trp_strings_add(ret, "-c");
-    if (r == 0 && s->run)
-        r = s->prelude ? trp_strings_format(ret, "%s\n%s", s->prelude, s->run)
-                       : trp_strings_add(ret, s->run);
+        r = add_shell(&shell, s, ret);
     if (r == 0)
         r = check_length(p, s, ret, err);
     else

@@ -26,10 +26,15 @@ int trp_environ_clean(char *const *environ, uint32_t n, struct trp_strings *ret)
 int trp_stage_environ(const struct trp_strings *clean, const trp_pipeline *p,
                       const struct trp_pipeline_stage *s, struct trp_strings *ret);
 
-/* What is executed: wrap words, then argv, or /bin/sh -c with prelude and run.
- * TRP_EINVAL with FILE:LINE:COL when a text is longer than the kernel takes. */
+/* What is executed: wrap words, then argv, or a shell with prelude and run. TRP_EINVAL
+ * with FILE:LINE:COL when a text is longer than the kernel takes. `o` NULL: the
+ * defaults. */
 int trp_stage_argv(const trp_pipeline *p, const struct trp_pipeline_stage *s,
-                   struct trp_strings *ret, trp_error *err);
+                   const trp_options *o, struct trp_strings *ret, trp_error *err);
+/* The shell of `run`: of the stage, else of the file, else what run.shell says. */
+struct trp_shell trp_stage_shell(const trp_pipeline *p,
+                                 const struct trp_pipeline_stage *s,
+                                 const trp_options *o);
 
 /* Pairs resource, variable: for each variable of the site the resources that tasks of
  * the profile ask for, or any one when they ask for none, so that the variable is made

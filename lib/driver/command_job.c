@@ -54,6 +54,7 @@ struct running {
     /* The last task that failed and does not run again, for its line. */
     uint32_t task, number, failures;
     char *reason;
+    int32_t exit;               /* its exit status; 0: it ended otherwise */
     uint32_t given_up, skipped; /* tasks */
 };
 
@@ -264,7 +265,7 @@ static int make_body(trp_command_job *j, uint32_t stage, const char *log_dir,
         trp_profiles_get(j->c.profiles, j->ids[j->specs.of[stage]]);
     struct trp_strings argv = {0}, env = {0}, resources = {0};
     char *cwd = stage_cwd(j, s);
-    int r = trp_stage_argv(j->c.pipeline, s, &argv, err);
+    int r = trp_stage_argv(j->c.pipeline, s, j->c.options, &argv, err);
     if (r == 0 && (!cwd || !escape_words(s, &argv) ||
                    trp_stage_environ(&j->environ, j->c.pipeline, s, &env) < 0 ||
                    trp_stage_resource_env(j->c.site, profile, &resources) < 0))
@@ -568,6 +569,7 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
         r->task = verdict->task_end.task;
         r->number = verdict->task_end.number;
         r->failures = verdict->task_end.failures;
+        r->exit = verdict->task_end.status == TRP_END_EXIT ? verdict->task_end.code : 0;
     }
 }
 
@@ -587,20 +589,43 @@ static const char *item_text(const struct trp_event_given_up *t, char *buf, size
     return buf;
 }
 
+/* What is easily missed of how a shell ends; "" for nothing. `see`: what it printed. */
+static const char *shell_hint(const trp_command_job *j, uint32_t stage, const char *see,
+                              char *buf, size_t size)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    const struct running *r = &j->running[stage];
+    struct trp_shell shell = trp_stage_shell(j->c.pipeline, s, j->c.options);
+    bool bash = shell.kind == TRP_SHELL_BASH;
+    buf[0] = '\0';
+    if (!s->run || !r->exit || shell.kind == TRP_SHELL_WORDS)
+        return buf;
+    if (r->exit == 141 && bash)
+        snprintf(buf, size,
+                 "; SIGPIPE under pipefail: a command read only a part of "
+                 "what another one wrote to it");
+    else if (!bash && (r->exit == 127 || (see && strstr(see, "yntax error"))))
+        snprintf(buf, size, "; the shell is /bin/sh, and shell: bash has bash");
+    else if (!see || !*see)
+        snprintf(buf, size, "; run stops at the first command that fails");
+    return buf;
+}
+
 /* The line of the last task that failed; with `t`, what it worked on. */
 static void task_line(trp_command_job *j, uint32_t stage, enum trp_end_line_kind kind,
                       const struct trp_event_given_up *t)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     const struct running *r = &j->running[stage];
-    char failed[48], of[224];
+    char failed[48], of[224], hint[128];
     const struct trp_failed_attempt attempt = failed_attempt(j, stage);
     char *see = trp_failed_log_see(&attempt);
-    trp_end_line_add(&j->end, kind, "%s:%u:%u: stage %s: task %u %s %s%s%s",
+    trp_end_line_add(&j->end, kind, "%s:%u:%u: stage %s: task %u %s %s%s%s%s",
                      trp_mark_file(j->c.pipeline->file, s->mark), s->mark.line,
                      s->mark.column, s->name, r->task,
                      trp_failed_text(r->failures, failed, sizeof failed), r->reason,
-                     see ? see : "", item_text(t, of, sizeof of));
+                     shell_hint(j, stage, see, hint, sizeof hint), see ? see : "",
+                     item_text(t, of, sizeof of));
     free(see);
 }
 
@@ -847,7 +872,7 @@ static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
         if (own && !s->optional[k])
             r->to_make[r->nto_make++] = s->outputs[k];
     }
-    int rc = trp_stage_argv(j->c.pipeline, s, &argv, err);
+    int rc = trp_stage_argv(j->c.pipeline, s, j->c.options, &argv, err);
     trp_strings_free(&argv);
     if (rc == 0)
         rc = trp_foreach_check(j->c.pipeline, s, j->c.cwd, err);

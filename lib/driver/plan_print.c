@@ -516,11 +516,11 @@ static char *as_written(char *text)
 }
 
 static int print_stage(const trp_pipeline *p, const struct trp_pipeline_stage *s,
-                       FILE *out, trp_error *err)
+                       const trp_options *o, FILE *out, trp_error *err)
 {
     struct trp_strings argv = {0};
     struct trp_items items = {0};
-    int r = trp_stage_argv(p, s, &argv, err);
+    int r = trp_stage_argv(p, s, o, &argv, err);
     bool known = trp_foreach_known(s) || !s->nafter;
     if (r == 0 && known)
         r = trp_foreach_evaluate(p, s, NULL, &items, err);
@@ -554,7 +554,7 @@ int trp_dry_run_print(const trp_pipeline *p, const trp_options *o,
         return trp_error_set(err, TRP_ENOMEM, "out of memory for the plan");
     int r = trp_pipeline_profiles(p, o, site, &profiles, ids, err);
     for (uint32_t i = 0; i < p->nstages && r == 0; i++)
-        r = print_stage(p, &p->stages[p->order[i]], out, err);
+        r = print_stage(p, &p->stages[p->order[i]], o, out, err);
     if (profiles)
         trp_profiles_free(profiles);
     free(ids);

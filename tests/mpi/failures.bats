@@ -23,6 +23,37 @@ one() { # one STAGE-KEYS: a pipeline of one stage
     [[ "$output" == *"troupe: p.yaml:3:"*": stage s: task 1 failed 4 times, last with exit status 37; see troupe-runs/r/logs/s/1.3.err"* ]]
 }
 
+@test "run stops at the first command that fails; shell says by what, and the end says what is missed easily" {
+    one 'run: "false; touch went"'
+    run -1 troupe run p.yaml
+    [[ "$output" == *"failed once, with exit status 1; run stops at the first command that fails"* ]]
+    [ ! -e went ]
+    one 'prelude: "false", run: "touch went"'
+    run -1 troupe run p.yaml
+    [ ! -e went ]
+    one 'shell: [/bin/sh, -c], run: "false; touch went"' # as it is written
+    run -0 troupe run p.yaml
+    [ -e went ]
+    one 'run: "false | cat; touch piped"'
+    run -0 troupe run p.yaml
+    run -1 troupe run --set run.shell=bash p.yaml
+    one 'shell: bash, prelude: "x=$no_such_name", run: "echo in; echo $no_such_name"'
+    run -1 troupe run --run-name u p.yaml
+    [ "$(cat troupe-runs/u/logs/s/0.0.out)" = in ]
+    grep -q 'no_such_name: unbound variable' troupe-runs/u/logs/s/0.0.err
+    one 'shell: bash, run: "yes | head -n 1 >/dev/null"'
+    run -1 troupe run p.yaml
+    [[ "$output" == *"with exit status 141; SIGPIPE under pipefail"* ]]
+    one 'run: "shopt -s nullglob"'
+    run -1 troupe run p.yaml
+    [[ "$output" == *"with exit status 127; the shell is /bin/sh, and shell: bash has bash; see "* ]]
+    one 'shell: fish, run: "true"'
+    run -2 troupe plan p.yaml
+    [[ "$output" == *"p.yaml:3:19: shell is bash, sh or a list such as [/bin/zsh, -c]; what tasks run is run: TEXT"* ]]
+    one 'shell: bash, argv: ["true"]'
+    run -2 troupe plan p.yaml
+}
+
 @test "one that hangs is ended by its timeout, with all it started" {
     one 'run: "sleep 100 & sleep 100", timeout: 1, retries: {max_failures: 1}'
     run -1 troupe run --run-name r p.yaml
@@ -186,7 +217,7 @@ Y
     run -1 --separate-stderr troupe run --run-name r --keep-going p.yaml
     [ "$(cd troupe-runs/r/logs && find . -type f | sort | tr '\n' ' ')" = "./g/0.0.1.err ./loud/0.0.out ./s/0.0.out " ]
     [ -z "$(find troupe-runs ! -type l -perm /077)" ]
-    grep -q 'stage dumb: task 0 failed once, with exit status 3$' <<<"$stderr"
+    grep -q 'stage dumb: task 0 failed once, with exit status 3; run stops at the first command that fails$' <<<"$stderr"
     [[ "$stderr" == *"stage loud: task 0 failed once, with exit status 3; see troupe-runs/r/logs/loud/0.0.out"* ]]
 }
 
@@ -501,7 +532,7 @@ troupe: 1
 stages:
   - name: s
     run: |
-      [ $TROUPE_ATTEMPT = 0 ] || { ps -eo args | grep -c "^sleep 98.7" > beside; exit 0; }
+      [ $TROUPE_ATTEMPT = 0 ] || { ps -eo args | grep -c "^sleep 98.7" > beside || true; exit 0; }
       sh -c "sleep 98.71" & setsid sh -c "sleep 98.72; :" &
       env -i PATH="$PATH" setsid sh -c "(sleep 98.73; :) &"
       touch begun; wait
@@ -523,7 +554,7 @@ troupe: 1
 stages:
   - name: s
     run: |
-      [ $TROUPE_ATTEMPT = 0 ] || { ps -eo args | grep -c "^sleep 98.7" > beside; exit 0; }
+      [ $TROUPE_ATTEMPT = 0 ] || { ps -eo args | grep -c "^sleep 98.7" > beside || true; exit 0; }
       sleep 98.75 & setsid sh -c "sleep 98.76; :" & touch begun; wait
 Y
     user_run r

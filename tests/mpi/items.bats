@@ -63,7 +63,7 @@ listed() {
     run -1 --separate-stderr troupe run --local=2 --keep-going p.yaml
     stderr+=$'\n'
     [ "$(grep -c '^troupe: .*stage s' <<<"$stderr")" = 1 ]
-    [[ "$stderr" == *$'\n'"troupe: p.yaml:2:17: stage s: task 0 failed 2 times, last with exit status 3"$'\n'* ]]
+    [[ "$stderr" == *$'\n'"troupe: p.yaml:2:17: stage s: task 0 failed 2 times, last with exit status 3; run stops at the first command that fails"$'\n'* ]]
     [[ "$stderr" == *$'\n'"troupe: stage t failed: 2 of 3 tasks given up"$'\n'* ]]
     [[ "$stderr$output" != *"see "* && "$output" != *"logs: "* ]]
 }
@@ -94,7 +94,7 @@ Y
     status=0
     wait $! || status=$?
     [ $status = 1 ]
-    [ "$(tail -n 1 err)" = "troupe: p.yaml:3:12: stage a: task 1 failed once, with exit status 3" ]
+    [ "$(tail -n 1 err)" = "troupe: p.yaml:3:12: stage a: task 1 failed once, with exit status 3; run stops at the first command that fails" ]
     [ ! -e began.y ]
     [ ! -e after ]
     [ "$(wc -l <began.other)" = 1 ]
@@ -143,7 +143,7 @@ stages:
   - {name: t, tasks: 50, after: [{stage: s, each: true}], run: "true"}
 Y
     run -1 --separate-stderr troupe run --local=2 --keep-going --run-name r p.yaml
-    [ "$(grep -c 'failed once, with exit status 1$' <<<"$stderr")" = 20 ]
+    [ "$(grep -c 'failed once, with exit status 1; run stops at the first command that fails$' <<<"$stderr")" = 20 ]
     [ "$(grep -c 'was skipped: task' <<<"$stderr")" = 20 ]
     [[ "$stderr" == *"troupe: and 30 more tasks failed, 30 more tasks skipped: troupe report --json troupe-runs/r has all of them, troupe-runs/r/logs their logs"* ]]
     run -0 troupe report --json troupe-runs/r

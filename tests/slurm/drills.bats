@@ -44,7 +44,7 @@ teardown() {
 breeding() {
     # shellcheck disable=SC2016 # the tasks' words
     pipeline 2 '[ $TROUPE_ATTEMPT = 0 ] || {
-          ps -eo args | grep -c "^sleep 98.$TROUPE_TASK" >beside.$TROUPE_TASK; exit 0; }
+          ps -eo args | grep -c "^sleep 98.$TROUPE_TASK" >beside.$TROUPE_TASK || true; exit 0; }
       sh -c "sleep 98.${TROUPE_TASK}1" & setsid sh -c "sleep 98.${TROUPE_TASK}2; :" &
       env -i PATH="$PATH" setsid sh -c "(sleep 98.${TROUPE_TASK}3; :) &"
       wait'

@@ -153,7 +153,7 @@ static void argv_of(const char *stage, const char *const *wanted)
     trp_pipeline *p = pipeline_of(yaml);
     struct trp_strings s = {0};
     trp_error err = {0};
-    g_assert_cmpint(trp_stage_argv(p, &p->stages[0], &s, &err), ==, 0);
+    g_assert_cmpint(trp_stage_argv(p, &p->stages[0], NULL, &s, &err), ==, 0);
     same_strings(&s, wanted);
     trp_pipeline_free(p);
 }
@@ -161,16 +161,16 @@ static void argv_of(const char *stage, const char *const *wanted)
 TEST("run, argv, prelude and wrap make the command line")
 {
     argv_of("    run: echo \"$X\" 'y'\n",
-            (const char *const[]){"/bin/sh", "-c", "echo \"$X\" 'y'", NULL});
+            (const char *const[]){"/bin/sh", "-e", "-c", "echo \"$X\" 'y'", NULL});
     argv_of("    argv: [./a b, \"\", \"\\n\", 007]\n",
             (const char *const[]){"./a b", "", "\n", "007", NULL});
     argv_of("    run: x\n    prelude: module load y\n",
-            (const char *const[]){"/bin/sh", "-c", "module load y\nx", NULL});
+            (const char *const[]){"/bin/sh", "-e", "-c", "module load y\nx", NULL});
     argv_of("    argv: [a, b]\n    wrap: [c, exec]\n",
             (const char *const[]){"c", "exec", "a", "b", NULL});
     argv_of("    run: x\n    wrap: [apptainer, exec, i.sif]\n",
-            (const char *const[]){"apptainer", "exec", "i.sif", "/bin/sh", "-c", "x",
-                                  NULL});
+            (const char *const[]){"apptainer", "exec", "i.sif", "/bin/sh", "-e", "-c",
+                                  "x", NULL});
 }
 
 TEST("a command that Linux would refuse is told")
@@ -350,7 +350,7 @@ TEST("executors are told the command")
     g_assert_cmpuint(m.task_cpus, ==, 2);
     g_assert_cmpint(m.timeout_ns, ==, INT64_C(90000000000));
     g_assert_cmpint(trp_command_get(m.body, m.body_size, &c), ==, 0);
-    same(c.argv, c.nargv, (const char *const[]){"/bin/sh", "-c", "y", NULL});
+    same(c.argv, c.nargv, (const char *const[]){"/bin/sh", "-e", "-c", "y", NULL});
     same(c.env, c.nenv, (const char *const[]){"PATH=/bin", "TROUPE_PARAM_k=v", NULL});
     same(c.resource_env, c.nresource_env,
          (const char *const[]){"gpu", "CUDA_VISIBLE_DEVICES", NULL});

@@ -473,6 +473,7 @@ TEST("each has an effect, or is somebody else's")
         "resume.check",
         "run.fail_fast",
         "run.grace",
+        "run.shell",
         "scheduler.allocation.file",
         "shuffle.compress",
         "shuffle.readHostLocalDisk",
