@@ -365,26 +365,19 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
 {
     const struct trp_settings *s = &r->settings;
     const trp_pipeline *p = s->pipeline;
-    trp_profiles *profiles = NULL;
     struct trp_stage_choice *choices = NULL;
-    trp_profile_id *ids = calloc((size_t)p->nstages + 1, sizeof *ids);
-    if (!ids)
-        return trp_error_set(err, TRP_ENOMEM, "out of memory");
-    int code = trp_pipeline_profiles(p, s->options, s->site, &profiles, ids, err);
-    if (code == 0) {
-        struct trp_resume_request q = {.pipeline = p,
-                                       .profiles = profiles,
-                                       .ids = ids,
-                                       .cwd = r->cwd,
-                                       .from = r->call.from,
-                                       .until = r->call.until,
-                                       .force = (char *const *)(uintptr_t)r->call.force,
-                                       .nforce = r->call.nforce,
-                                       .log = log,
-                                       .contents =
-                                           trp_resume_checks_contents(s->options)};
-        code = trp_resume_choose(&q, &choices, err);
-    }
+    const struct trp_resume_request q = {
+        .pipeline = p,
+        .options = s->options,
+        .cwd = r->cwd,
+        .from = r->call.from,
+        .until = r->call.until,
+        .force = (char *const *)(uintptr_t)r->call.force,
+        .nforce = r->call.nforce,
+        .log = log,
+        .contents = trp_resume_checks_contents(s->options),
+    };
+    int code = trp_resume_choose(&q, &choices, err);
     if (r->plan && !r->explains && code == 0)
         code = trp_plan_print(p, s->options, s->site, &s->pools, r->carried.text,
                               &r->where, choices, r->form, stdout, err);
@@ -399,8 +392,6 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
     }
     if (choices)
         trp_stage_choices_free(choices, p->nstages);
-    trp_profiles_free(profiles);
-    free(ids);
     return code;
 }
 

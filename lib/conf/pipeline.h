@@ -152,7 +152,10 @@ struct trp_pipeline_stage {
     char **inputs;  /* of files that tasks read */
     uint32_t ninputs;
     struct trp_mark inputs_mark;
-    bool always; /* it runs again at every --resume */
+    char **params; /* that its tasks read, besides those that it names … */
+    uint32_t nparams;
+    bool all_params; /* … or all of them */
+    bool always;     /* it runs again at every --resume */
     char **prefer;
     uint32_t nprefer;           /* host or host/executor, for each task of the stage */
     struct trp_stage_spec spec; /* what the engine is told; its profile, parents and

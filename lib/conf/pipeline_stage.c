@@ -86,6 +86,15 @@ static TRP_YAML_READER(read_shell)
     trp_pipeline_shell_read(y, value, &r->s.shell);
 }
 
+static TRP_YAML_READER(read_stage_params)
+{
+    struct reading *r = context;
+    if (value->kind == TRP_YAML_SCALAR && strcmp(value->text, "all") == 0)
+        r->s.all_params = true;
+    else
+        r->s.params = trp_yaml_texts(y, value, "params", &r->s.nparams);
+}
+
 static TRP_YAML_READER(read_tasks)
 {
     struct reading *r = context;
@@ -488,6 +497,7 @@ const struct trp_yaml_key trp_pipeline_stage_keys[] = {
     TRP_YAML_READ("outputs", read_outputs),
     TRP_YAML_READ("inputs", read_inputs, .value_mark = AT(s.inputs_mark)),
     INTO("always", flag, s.always),
+    TRP_YAML_READ("params", read_stage_params),
     TRP_YAML_READ("prefer", read_prefer),
     INTO("max_running", count, s.spec.max_running, .min = 1, .max = TRP_PIPELINE_TASKS,
          .key_mark = AT(max_running)),

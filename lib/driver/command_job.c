@@ -45,9 +45,13 @@ struct running {
     const char **to_make; /* those that each task has to make, of the stage's … */
     uint32_t nto_make;
     bool ended;
-    bool late;      /* a task ended after it */
-    bool unread;    /* what it works on was not there when the run began */
-    bool unmatched; /* of a pattern of its inputs it was told that nothing matches */
+    bool made;       /* a task of it succeeded, in this start */
+    bool kept;       /* what is known of its tasks outlives it, for those below: */
+    uint32_t ntasks; /* these … */
+    bool by_above;   /* what is done of it was to be seen when those above had ended */
+    bool late;       /* a task ended after it */
+    bool unread;     /* what it works on was not there when the run began */
+    bool unmatched;  /* of a pattern of its inputs it was told that nothing matches */
     struct trp_outputs before; /* what matched the stage's own outputs when it began */
     bool unchanged; /* and all of one of them was so when that was looked at last */
     char *refused;  /* why its tasks could not be told */
@@ -70,7 +74,13 @@ struct trp_command_job {
     trp_file_sums *sums; /* NULL: contents of files are not kept */
     trp_task_files *files;
     trp_output_names *names;
-    char *log; /* of the task that was given up last */
+    char *log;             /* of the task that was given up last */
+    uint32_t *place;       /* of each stage of the pipeline, in the job; or TRP_NONE */
+    uint32_t *below_first; /* of each, the stages after it, in … */
+    uint32_t *below;       /* … this; NULL: nothing was done before */
+    bool *dropped;         /* of each: all its records, since one above it succeeded */
+    struct trp_print *drop_ids; /* work memory */
+    const char **drop_names;
     bool failed;
     bool blamed;   /* the task that ended the run has its line */
     uint32_t told; /* lines about leftovers */
@@ -91,6 +101,13 @@ static void values_of_task(void *context, uint32_t task, struct trp_task_values 
 {
     struct running *r = context;
     trp_items_values(&r->items, task, &r->columns, ret); /* else without its columns */
+}
+
+static struct trp_print id_of(const trp_command_job *j, uint32_t stage,
+                              const struct trp_task_values *v)
+{
+    return trp_task_id(&j->c.choice[j->specs.of[stage]], stage_of(j, stage)->name,
+                       &j->running[stage].items, v);
 }
 
 /* ---- a stage starts ---- */
@@ -153,6 +170,40 @@ static void note_made(trp_command_job *j, uint32_t stage)
     }
 }
 
+/* What the stages above did is known: which of its tasks are done. */
+static int choose_late(trp_command_job *j, uint32_t stage, trp_error *err)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    struct trp_stage_choice *choice = j->c.choice, *own = &choice[j->specs.of[stage]];
+    struct running *r = &j->running[stage];
+    const char *made = NULL;
+    char line[512];
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        uint32_t at = j->place[s->after[a].index];
+        if (at == TRP_NONE)
+            continue;
+        if (s->after[a].each ? !j->running[at].done : j->running[at].made)
+            made = s->after[a].stage; /* or none of it was done */
+        choice[s->after[a].index].items.ntasks = j->running[at].ntasks;
+        choice[s->after[a].index].done = j->running[at].done;
+    }
+    int rc = trp_resume_late(j->c.request, choice, j->specs.of[stage], made, err);
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        choice[s->after[a].index].items.ntasks = 0;
+        choice[s->after[a].index].done = NULL;
+    }
+    trp_items_free(&r->items);
+    r->items = own->items;
+    r->done = own->done;
+    own->items = (struct trp_items){0};
+    own->done = NULL;
+    if (rc == 0 && j->c.say &&
+        trp_stage_choice_text(j->c.pipeline, choice, j->specs.of[stage], line,
+                              sizeof line))
+        j->c.say(j->c.say_context, line);
+    return rc;
+}
+
 static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *ret,
                        trp_error *err)
 {
@@ -161,7 +212,9 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
     struct running *r = &j->running[stage];
     trp_error why = {0};
     int rc = 0;
-    if (!r->items.known)
+    if (j->c.choice[j->specs.of[stage]].late)
+        rc = choose_late(j, stage, &why);
+    else if (!r->items.known)
         rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, &why);
     if (rc == 0 && r->unread)
         trp_foreach_tell(j->c.pipeline, s, &r->items);
@@ -178,6 +231,7 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
         r->refused = strdup(why.text);
         return trp_error_set(err, rc, "%s", why.text);
     }
+    r->ntasks = r->items.ntasks;
     *ret = (struct trp_stage_tasks){
         .ntasks = r->items.ntasks,
         .prefer = r->places.prefer,
@@ -366,7 +420,7 @@ static void files_begin(trp_command_job *j, uint32_t stage, uint32_t task,
     values_of_task(&j->running[stage], task, &v);
     patterns_of(j, stage, task, &patterns);
     trp_task_files_begin(j->files, j->specs.of[stage], task, &patterns,
-                         trp_done_log_left_by(j->c.log, trp_task_id(s->name, &v)),
+                         trp_done_log_left_by(j->c.log, id_of(j, stage, &v)),
                          number || j->c.earlier_runs, &l);
     tell_leftovers(j, s->name, task, &l);
 }
@@ -391,7 +445,7 @@ static void files_end(trp_command_job *j, uint32_t stage,
                                      : TRP_ATTEMPT_UNSTARTED);
     values_of_task(&j->running[stage], task, &v);
     if (left && status != TRP_END_SUCCESS)
-        trp_done_log_left(j->c.log, task, trp_task_id(s->name, &v), left);
+        trp_done_log_left(j->c.log, task, id_of(j, stage, &v), left);
 }
 
 static void stage_attempt(void *context, uint32_t stage, uint32_t attempt)
@@ -453,6 +507,36 @@ static void tell_unmatched(trp_command_job *j, uint32_t stage, uint32_t task,
         j->c.say(j->c.say_context, line);
 }
 
+/* Of what comes after it: the records that count no more now. A stage of which it is not
+ * known what its tasks are is dropped as a whole, and a stage whose tasks wait for all of
+ * these, once. */
+static void find_drops(trp_command_job *j, uint32_t stage, uint32_t task,
+                       struct trp_done_drops *ret)
+{
+    const trp_pipeline *p = j->c.pipeline;
+    uint32_t own = j->specs.of[stage];
+    *ret = (struct trp_done_drops){.ids = j->drop_ids, .stages = j->drop_names};
+    for (uint32_t k = j->below_first[own]; k < j->below_first[own + 1]; k++) {
+        uint32_t i = j->below[k], at = j->place[i];
+        struct running *b = at == TRP_NONE ? NULL : &j->running[at];
+        struct trp_task_values v;
+        bool each = false;
+        for (uint32_t a = 0; a < p->stages[i].nafter; a++)
+            each = each ||
+                   (p->stages[i].after[a].index == own && p->stages[i].after[a].each);
+        if ((b && each && !b->by_above) || j->dropped[i])
+            continue; /* its records were dropped before anything ran */
+        if (b && each && b->items.known && task < b->items.ntasks) {
+            values_of_task(b, task, &v);
+            j->drop_ids[ret->nids++] =
+                trp_task_id(&j->c.choice[i], p->stages[i].name, &b->items, &v);
+            continue;
+        }
+        j->dropped[i] = true;
+        j->drop_names[ret->nstages++] = p->stages[i].name;
+    }
+}
+
 static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
 {
     struct running *r = &j->running[stage];
@@ -464,15 +548,18 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
     if (r->has_own_outputs)
         find_outputs(j, stage, task, &outputs);
     values_of_task(r, task, &v);
-    struct trp_print id = trp_task_id(s->name, &v);
+    const struct trp_stage_choice *choice = &j->c.choice[j->specs.of[stage]];
+    struct trp_print id = id_of(j, stage, &v);
     if (trp_task_inputs(s, j->c.cwd, &v, &inputs, &unmatched))
         read = trp_inputs_print(&inputs);
     tell_unmatched(j, stage, task, unmatched);
     free(unmatched);
-    trp_done_log_task(
-        j->c.log, s->name, task, id,
-        trp_task_print(&j->c.choice[j->specs.of[stage]], task, r->items.ntasks), read,
-        &outputs);
+    struct trp_done_drops drops = {0};
+    if (j->below)
+        find_drops(j, stage, task, &drops);
+    r->made = true;
+    trp_done_log_task(j->c.log, s->name, task, id,
+                      trp_task_print(choice, &r->items, &v), read, &outputs, &drops);
     trp_task_files_record(j->files, s->name, task, &outputs);
     if (j->sums && (outputs.n || inputs.n))
         trp_file_sums_task(j->sums, task, id, &outputs, &inputs);
@@ -726,8 +813,10 @@ static void stage_failed(trp_command_job *j, uint32_t stage,
 /* What of it is for launches only. */
 static void running_end(struct running *r)
 {
-    free(r->done);
-    r->done = NULL;
+    if (!r->kept) {
+        free(r->done);
+        r->done = NULL;
+    }
     free(r->to_make);
     r->to_make = NULL;
     r->nto_make = 0;
@@ -744,7 +833,12 @@ static void running_free(struct running *r)
     trp_buf_free(&r->columns);
     free(r->refused);
     free(r->reason);
-    *r = (struct running){.ended = true};
+    *r = (struct running){.ended = true,
+                          .made = r->made,
+                          .kept = r->kept,
+                          .done = r->done,
+                          .ntasks = r->ntasks,
+                          .by_above = r->by_above};
 }
 
 static void record_stage(const trp_command_job *j, uint32_t stage)
@@ -859,6 +953,8 @@ static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
     struct trp_strings argv = {0};
     r->items = choice->items;
     r->done = choice->done;
+    r->by_above = choice->late;
+    r->kept = j->below != NULL;
     choice->items = (struct trp_items){0};
     trp_done_log_is(j->c.log, s->name, &choice->parts);
     choice->done = NULL;
@@ -881,9 +977,37 @@ static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
         rc = 0;
     if (rc == 0 && trp_foreach_known(s) && !r->items.known)
         rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, err);
-    if (rc == 0 && trp_foreach_known(s) && !r->done)
+    r->ntasks = r->items.ntasks;
+    if (rc == 0 && trp_foreach_known(s) && !r->done && !r->by_above)
         trp_stage_specs_count(&j->specs, i, j->c.pipeline, r->items.ntasks);
     return rc;
+}
+
+/* Which stages come after which. */
+static bool make_below(trp_command_job *j)
+{
+    const trp_pipeline *p = j->c.pipeline;
+    size_t n = p->nstages, links = 1;
+    for (size_t i = 0; i < n; i++)
+        links += p->stages[i].nafter;
+    j->place = calloc(n + 1, sizeof *j->place);
+    j->below_first = calloc(n + 2, sizeof *j->below_first);
+    j->below = calloc(links, sizeof *j->below);
+    j->dropped = calloc(n + 1, sizeof *j->dropped);
+    j->drop_ids = calloc(n + 1, sizeof *j->drop_ids);
+    j->drop_names = calloc(n + 1, sizeof *j->drop_names);
+    if (!j->place || !j->below_first || !j->below || !j->dropped || !j->drop_ids ||
+        !j->drop_names)
+        return false;
+    for (size_t i = 0; i < n; i++) /* how many, two places further on */
+        for (uint32_t a = 0; a < p->stages[i].nafter; a++)
+            j->below_first[p->stages[i].after[a].index + 2]++;
+    for (size_t i = 2; i < n + 2; i++)
+        j->below_first[i] += j->below_first[i - 1];
+    for (uint32_t i = 0; i < n; i++) /* which moves each to where it begins */
+        for (uint32_t a = 0; a < p->stages[i].nafter; a++)
+            j->below[j->below_first[p->stages[i].after[a].index + 1]++] = i;
+    return true;
 }
 
 static int fill(trp_command_job *j, trp_error *err)
@@ -901,6 +1025,11 @@ static int fill(trp_command_job *j, trp_error *err)
         return trp_error_set(err, r, "out of memory for %u stages", p->nstages);
     }
     memcpy(j->ids, j->c.ids, p->nstages * sizeof *j->ids);
+    if (j->c.earlier_runs && !make_below(j)) {
+        free(runs);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for %u stages",
+                             p->nstages);
+    }
     for (uint32_t i = 0; i < p->nstages; i++)
         runs[i] = j->c.choice[i].runs;
     r = trp_stage_specs_make(p, j->ids, j->c.options, runs, &j->specs, err);
@@ -908,6 +1037,10 @@ static int fill(trp_command_job *j, trp_error *err)
     j->spec = (struct trp_job_spec){.stages = j->specs.stages,
                                     .nstages = j->specs.nstages,
                                     .drains = !j->c.fail_fast};
+    for (uint32_t i = 0; j->place && i < p->nstages; i++)
+        j->place[i] = TRP_NONE;
+    for (uint32_t i = 0; j->place && r == 0 && i < j->spec.nstages; i++)
+        j->place[j->specs.of[i]] = i;
     for (uint32_t i = 0; i < j->spec.nstages && r == 0; i++)
         r = prepare(j, i, err);
     return r;
@@ -967,9 +1100,17 @@ void trp_command_job_free(trp_command_job *j)
     trp_command_job_stop_reading(j);
     trp_task_files_free(j->files);
     trp_output_names_free(j->names);
-    for (uint32_t i = 0; j->running && i < j->spec.nstages; i++)
+    for (uint32_t i = 0; j->running && i < j->spec.nstages; i++) {
+        j->running[i].kept = false;
         running_free(&j->running[i]);
+    }
     free(j->running);
+    free(j->place);
+    free(j->below_first);
+    free(j->below);
+    free(j->dropped);
+    free(j->drop_ids);
+    free(j->drop_names);
     trp_stage_specs_free(&j->specs);
     free(j->ids);
     trp_strings_free(&j->environ);

@@ -29,8 +29,9 @@ struct trp_command_job_config {
     const trp_profile_id *ids;       /* of each stage; copied */
     struct trp_stage_choice *choice; /* of each stage; items and done are taken over
                                       * as stages start */
-    const trp_site *site;            /* NULL: none */
-    char *const *environ;            /* of `troupe` */
+    const struct trp_resume_request *request; /* of late stages; NULL: there are none */
+    const trp_site *site;                     /* NULL: none */
+    char *const *environ;                     /* of `troupe` */
     uint32_t nenviron;
     const char *cwd; /* where relative paths begin, absolute */
     const char *run_name, *run_dir;

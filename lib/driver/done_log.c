@@ -59,8 +59,7 @@ struct stage {
     bool has_parts;
 };
 
-static const char *const part_names[TRP_PARTS] = {"command", "environment", "params",
-                                                  "profile"};
+static const char *const part_names[TRP_PARTS] = {"command", "environment", "params"};
 
 struct trp_done_log {
     int fd;
@@ -175,11 +174,40 @@ static struct stage *stage_make(trp_done_log *l, const char *name)
     return l->stages[at] = s;
 }
 
+static int drop_stage_read(trp_done_log *l, const char *name, uint64_t line)
+{
+    struct stage *s = stage_make(l, name);
+    if (!s)
+        return TRP_ENOMEM;
+    trp_outputs_free(&s->outputs);
+    s->has_outputs = false;
+    s->dropped = line;
+    return 0;
+}
+
 static int record_add(trp_done_log *l, const struct trp_done_record *r)
 {
     if (!TRP_ARRAY_GROW(l->records, l->nrecords, l->records_capacity))
         return TRP_ENOMEM;
     l->records[l->nrecords++] = *r;
+    return 0;
+}
+
+/* What counts no more by a success. */
+static int read_drops(trp_done_log *l, const json_t *j, uint64_t line)
+{
+    const json_t *ids = json_object_get(j, "drops");
+    const json_t *stages = json_object_get(j, "drop_stages");
+    for (size_t i = 0; i < json_array_size(ids); i++) {
+        struct trp_done_record drop = {.line = line, .dropped = true, .stage = IS_DROP};
+        if (print_get(json_array_get(ids, i), &drop.id) && record_add(l, &drop) < 0)
+            return TRP_ENOMEM;
+    }
+    for (size_t i = 0; i < json_array_size(stages); i++) {
+        const char *name = json_string_value(json_array_get(stages, i));
+        if (name && drop_stage_read(l, name, line) < 0)
+            return TRP_ENOMEM;
+    }
     return 0;
 }
 
@@ -199,7 +227,7 @@ static int read_done(trp_done_log *l, const json_t *j, uint64_t line)
         r.stage = s->index;
     }
     if (s && record_add(l, &r) == 0)
-        return 0;
+        return read_drops(l, j, line);
     trp_outputs_free(&r.outputs);
     return TRP_ENOMEM;
 }
@@ -761,14 +789,29 @@ static void put_files(trp_done_log *l, struct trp_print inputs,
     put_outputs(l, outputs, false);
 }
 
+static void put_drops(trp_done_log *l, const struct trp_done_drops *d)
+{
+    for (uint32_t i = 0; i < d->nids; i++)
+        put_print(l, i ? "," : "\"drops\":[", d->ids[i]);
+    if (d->nids)
+        put_text(l, "],");
+    for (uint32_t i = 0; i < d->nstages; i++)
+        put_text(l, "%s\"%s\"", i ? "," : "\"drop_stages\":[", d->stages[i]);
+    if (d->nstages)
+        put_text(l, "],");
+}
+
 void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
                        struct trp_print id, struct trp_print print,
-                       struct trp_print inputs, const struct trp_outputs *outputs)
+                       struct trp_print inputs, const struct trp_outputs *outputs,
+                       const struct trp_done_drops *drops)
 {
     begin_line(l);
     put_print(l, "{\"done\":", id);
     put_print(l, ",\"is\":", print);
     put_text(l, ",\"stage\":\"%s\",\"task\":%u,", stage, task);
+    if (drops)
+        put_drops(l, drops);
     put_files(l, inputs, outputs);
     write_line(l);
     sync_sometimes(l);

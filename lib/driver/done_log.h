@@ -3,6 +3,8 @@
  * one JSON line each time
  *
  *     {"done": ID, "is": PRINT, "stage": S, "task": N, "outputs": [[PATH, SIZE, NS], …]}
+ *                                              with "drops": [ID, …] and "drop_stages":
+ *                                              [S, …] of what comes after it
  *     {"stage_outputs": S, "outputs": […]}     at a stage's end
  *     {"sums": ID, "task": N, "inputs": PRINT, "outputs": [[PATH, SIZE, NS, PRINT], …]}
  *                                              contents of what the task read and made
@@ -16,7 +18,7 @@
  *     {"stage_attempt": N}                     an attempt of a stage, above 0, began
  *
  * ID says which task it is (stage and item), PRINT what it ran (command, environment,
- * profile); "inputs": PRINT beside it what files it read, and their sizes and times. Later
+ * params that it names); "inputs": PRINT beside it what files it read, and their sizes and times. Later
  * lines win: when the contents of a stage's outputs are known, its line is there again with
  * them. The file is only ever appended to; a line that was torn by a crash is passed over.
  *
@@ -42,7 +44,6 @@ enum trp_print_part {
     TRP_PART_COMMAND,
     TRP_PART_ENVIRONMENT,
     TRP_PART_PARAMS,
-    TRP_PART_PROFILE,
     TRP_PARTS,
 };
 struct trp_print_parts {
@@ -59,6 +60,15 @@ struct trp_done_record {
     uint32_t stage; /* index in the log's table of stages */
     uint32_t task;
     bool dropped, taken;
+};
+
+/* What counts no more since a task succeeded: what was made of what it made before. It
+ * is written with the success, so that neither is known without the other. */
+struct trp_done_drops {
+    const struct trp_print *ids;
+    uint32_t nids;
+    const char *const *stages; /* all records of these */
+    uint32_t nstages;
 };
 
 typedef struct trp_done_log trp_done_log;
@@ -102,7 +112,8 @@ void trp_done_log_forget(trp_done_log *l);
  * characters of names (contract.md) need no escape. */
 void trp_done_log_task(trp_done_log *l, const char *stage, uint32_t task,
                        struct trp_print id, struct trp_print print,
-                       struct trp_print inputs, const struct trp_outputs *outputs);
+                       struct trp_print inputs, const struct trp_outputs *outputs,
+                       const struct trp_done_drops *drops);
 /* What the files of that task contain, which was recorded before. */
 void trp_done_log_sums(trp_done_log *l, uint32_t task, struct trp_print id,
                        struct trp_print inputs_sums, const struct trp_outputs *outputs);

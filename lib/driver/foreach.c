@@ -335,6 +335,33 @@ static int check_ids(const struct trp_foreach_place *at, const struct trp_items 
     return r;
 }
 
+static int by_print(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct trp_print));
+}
+
+/* Whether the first values of all rows differ; without memory they are not asked. */
+static bool keys_differ(const struct trp_items *i)
+{
+    struct trp_print *v = calloc((size_t)i->ntasks + 1, sizeof *v);
+    struct trp_buf b = {0};
+    bool differ = v != NULL;
+    for (uint32_t t = 0; differ && t < i->ntasks; t++) {
+        const char *row = i->item[t].data;
+        trp_buf_clear(&b);
+        trp_row_cell(&row, i->csv, &b);
+        v[t] = trp_print_of(b.data, b.size);
+        differ = !b.failed;
+    }
+    if (differ)
+        qsort(v, i->ntasks, sizeof *v, by_print);
+    for (uint32_t t = 1; differ && t < i->ntasks; t++)
+        differ = by_print(&v[t - 1], &v[t]) != 0;
+    trp_buf_free(&b);
+    free(v);
+    return differ;
+}
+
 static int evaluate_table(const struct trp_foreach_place *at, const char *base,
                           struct trp_items *ret)
 {
@@ -360,6 +387,7 @@ static int evaluate_table(const struct trp_foreach_place *at, const char *base,
         ret->item[n++] = row;
     }
     ret->ntasks = n;
+    ret->keyed = r == 0 && keys_differ(ret);
     return r < 0 ? wrong_table(at, r, &why) : check_ids(at, ret);
 }
 

@@ -40,7 +40,8 @@ struct trp_items {
     uint32_t nfiles;
     char **columns; /* their names; NULL: none */
     uint32_t ncolumns;
-    bool csv; /* the items are rows of such a table */
+    bool csv;   /* the items are rows of such a table */
+    bool keyed; /* rows, and no two are the same in their first column, the key */
     struct trp_items
         *parts; /* of a product, one for each of the first columns; a table's
                               * own columns come with its row */

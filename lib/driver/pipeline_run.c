@@ -48,6 +48,7 @@ struct pipeline_run {
     struct trp_pipeline_listener listener;
     trp_done_log *log;
     struct trp_stage_choice *choice;
+    struct trp_resume_request request; /* that it was chosen by */
     trp_command_job *job;
 };
 
@@ -103,8 +104,7 @@ static int choose(struct pipeline_run *run, trp_error *err)
         return r;
     struct trp_resume_request request = {
         .pipeline = run->s.pipeline,
-        .profiles = run->s.profiles,
-        .ids = run->s.ids,
+        .options = run->s.options,
         .cwd = spec->cwd,
         .from = spec->from,
         .until = spec->until,
@@ -113,6 +113,7 @@ static int choose(struct pipeline_run *run, trp_error *err)
         .log = spec->earlier_runs ? run->log : NULL,
         .contents = trp_resume_checks_contents(run->s.options),
     };
+    run->request = request;
     return trp_resume_choose(&request, &run->choice, err);
 }
 
@@ -139,6 +140,7 @@ static int make_job(struct pipeline_run *run, trp_error *err)
         .options = run->s.options,
         .ids = run->s.ids,
         .choice = run->choice,
+        .request = &run->request,
         .site = run->s.site,
         .environ = spec->environ,
         .nenviron = spec->nenviron,
@@ -201,7 +203,7 @@ static int prepare(struct pipeline_run *run, trp_error *err)
         r = check_fit(run, err);
     if (r == 0)
         r = make_job(run, err);
-    if (run->log)
+    if (run->log && !trp_resume_any_late(run->choice, run->s.pipeline->nstages))
         trp_done_log_forget(run->log);
     return r;
 }

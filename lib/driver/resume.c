@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "core/base/bytes.h"
+#include "driver/command_env.h"
 #include "driver/file_sums.h"
 
 struct chooser {
@@ -38,6 +39,8 @@ struct chooser {
     bool *taken;  /* taken as done by --from */
     bool *forced; /* by --force, itself or a stage above it */
     bool *touched;
+    bool *again;            /* tasks that were done run again */
+    bool *late;             /* it may be found to be done when those above have ended */
     bool *fewer;            /* tasks that were done are not among its tasks any more */
     struct trp_buf columns; /* of a task */
     trp_error *err;
@@ -67,9 +70,27 @@ static bool names_task(const char *text)
 }
 
 struct printer {
-    struct trp_buf b;
-    bool by_index, by_count;
+    struct trp_buf b, named;
+    bool by_index, by_count, by_row;
 };
+
+/* Of a row: the columns that a text names, or that it has the row itself. */
+static void note_columns(struct printer *p, const char *text)
+{
+    static const char *const before[] = {"TROUPE_COL_", "${col."};
+    static const char *const rows[] = {"TROUPE_ITEM", "${item}", "${dir}",
+                                       "${name}",     "${stem}", "${ext}"};
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        p->by_row = p->by_row || strstr(text, rows[k]);
+    for (size_t k = 0; k < sizeof before / sizeof *before; k++)
+        for (const char *at = text; (at = strstr(at, before[k]));) {
+            at += strlen(before[k]);
+            size_t n = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "abcdefghijklmnopqrstuvwxyz0123456789_");
+            trp_put_raw(&p->named, at, n);
+            trp_put_u8(&p->named, 0);
+        }
+}
 
 static void put_text(struct printer *p, const char *text)
 {
@@ -77,6 +98,8 @@ static void put_text(struct printer *p, const char *text)
     trp_put_text(&p->b, text);
     p->by_index = p->by_index || (text && names_task(text));
     p->by_count = p->by_count || (text && strstr(text, "TROUPE_TASKS"));
+    if (text)
+        note_columns(p, text);
 }
 
 static void put_texts(struct printer *p, char *const *v, uint32_t n)
@@ -95,22 +118,48 @@ static void put_pairs(struct printer *p, const struct trp_pair *v, uint32_t n)
     }
 }
 
-static void put_profile(struct printer *p, const struct trp_resource_profile *r)
+/* Whether a text has the variable of the param. */
+static bool has_param(const char *text, const char *key)
 {
-    put_text(p, r->name);
-    trp_put_u8(&p->b, r->task_only);
-    trp_put_s64(&p->b, r->executor.cores);
-    trp_put_s64(&p->b, r->executor.memory_mib);
-    trp_put_s64(&p->b, r->executor.overhead_mib);
-    trp_put_s64(&p->b, r->executor.pyspark_mib);
-    trp_put_s64(&p->b, r->executor.offheap_mib);
-    trp_put_s64(&p->b, r->cpus);
-    trp_put_u32(&p->b, r->ncustom);
-    for (uint32_t i = 0; i < r->ncustom; i++) {
-        put_text(p, r->custom[i].name);
-        trp_put_s64(&p->b, r->custom[i].executor);
-        trp_put_s64(&p->b, r->custom[i].task);
-    }
+    char word[100];
+    size_t n = (size_t)snprintf(word, sizeof word, "TROUPE_PARAM_%.80s", key);
+    for (const char *at = text; at && (at = strstr(at, word)); at += n)
+        if (!at[n] || !strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                              "0123456789_",
+                              at[n]))
+            return true;
+    return false;
+}
+
+static bool have_param(char *const *v, uint32_t n, const char *key)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (has_param(v[i], key))
+            return true;
+    return false;
+}
+
+/* Does the stage name the param otherwise than by ${}, which has been filled in? */
+static bool names_param(const struct trp_pipeline_stage *s, const char *key)
+{
+    bool named = s->all_params || has_param(s->run, key) ||
+                 has_param(s->prelude, key) || have_param(s->argv, s->nargv, key) ||
+                 have_param(s->wrap, s->nwrap, key);
+    for (uint32_t i = 0; i < s->nparams; i++)
+        named = named || strcmp(s->params[i], key) == 0;
+    for (uint32_t i = 0; i < s->nenv; i++)
+        named = named || has_param(s->env[i].value, key);
+    return named;
+}
+
+static void put_params(struct printer *p, const trp_pipeline *of,
+                       const struct trp_pipeline_stage *s)
+{
+    for (uint32_t i = 0; i < of->nparams; i++)
+        if (names_param(s, of->params[i].key)) {
+            put_text(p, of->params[i].key);
+            put_text(p, of->params[i].value);
+        }
 }
 
 /* The print of what was put; begins anew. */
@@ -121,13 +170,19 @@ static struct trp_print take_part(struct printer *p)
     return print;
 }
 
-static void put_command(struct printer *p, const struct trp_pipeline_stage *s)
+static void put_command(struct printer *p, const struct chooser *c,
+                        const struct trp_pipeline_stage *s)
 {
+    const struct trp_shell shell = trp_stage_shell(c->p, s, c->q->options);
+    trp_put_u8(&p->b, s->run ? (uint8_t)shell.kind : 0);
+    put_texts(p, shell.words, s->run ? shell.nwords : 0);
     put_text(p, s->run);
     put_texts(p, s->argv, s->nargv);
     put_texts(p, s->wrap, s->nwrap);
     put_text(p, s->prelude);
     put_text(p, s->cwd);
+    put_texts(p, s->outputs, s->noutputs);
+    put_texts(p, s->inputs, s->ninputs);
 }
 
 /* The same that print_stage has, part by part. */
@@ -135,31 +190,29 @@ static void print_parts(struct chooser *c, uint32_t i)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     struct trp_print *v = c->choice[i].parts.v;
-    struct printer p = {{0}, false, false};
-    put_command(&p, s);
+    struct printer p = {0};
+    put_command(&p, c, s);
     trp_put_u32(&p.b, s->spec.ranks);
     v[TRP_PART_COMMAND] = take_part(&p);
     put_pairs(&p, s->env, s->nenv);
     v[TRP_PART_ENVIRONMENT] = take_part(&p);
-    put_pairs(&p, c->p->params, c->p->nparams);
+    put_params(&p, c->p, s);
     v[TRP_PART_PARAMS] = take_part(&p);
-    put_profile(&p, trp_profiles_get(c->q->profiles, c->q->ids[i]));
-    v[TRP_PART_PROFILE] = take_part(&p);
+    trp_buf_free(&p.named);
     trp_buf_free(&p.b);
 }
 
 static int print_stage(struct chooser *c, uint32_t i)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
-    struct printer p = {{0}, false, false};
-    put_command(&p, s);
+    struct printer p = {0};
+    put_command(&p, c, s);
     put_pairs(&p, s->env, s->nenv);
-    put_pairs(&p, c->p->params, c->p->nparams);
-    put_profile(&p, trp_profiles_get(c->q->profiles, c->q->ids[i]));
+    put_params(&p, c->p, s);
     trp_put_u32(&p.b, s->spec.ranks);
-    for (uint32_t k = 0; k < s->noutputs; k++) /* what they are is no part of it */
-        p.by_index = p.by_index || names_task(s->outputs[k]);
-    bool failed = p.b.failed;
+    bool failed = p.b.failed || p.named.failed;
+    c->choice[i].by_row = p.by_row;
+    c->choice[i].named = p.named;
     c->choice[i].print = trp_print_of(p.b.data, p.b.size);
     c->choice[i].by_index = p.by_index;
     c->choice[i].by_count = p.by_count;
@@ -206,22 +259,79 @@ struct trp_print trp_inputs_print(const struct trp_outputs *files)
     return print;
 }
 
-struct trp_print trp_task_id(const char *stage, const struct trp_task_values *v)
+/* Is the task of a row known by its key? */
+static bool by_key(const struct trp_stage_choice *c, const struct trp_items *items,
+                   const struct trp_task_values *v)
+{
+    return v->item && items->keyed && !c->by_row;
+}
+
+/* The next column of an item, NAME=VALUE, from *at on, which is moved; NULL at the end. */
+static const char *next_column(const char **at, const char *end, size_t *ret_size)
+{
+    const char *column = *at;
+    if (column >= end)
+        return NULL;
+    *ret_size = strnlen(column, (size_t)(end - column));
+    *at = column + *ret_size + 1;
+    return column;
+}
+
+/* Where the columns of an item begin, and end. */
+static const char *columns_of(const struct trp_task_values *v, const char **ret_end)
+{
+    *ret_end = v->item + v->item_size;
+    return v->item + trp_item_text_size(v->item, v->item_size) + 1;
+}
+
+struct trp_print trp_task_id(const struct trp_stage_choice *c, const char *stage,
+                             const struct trp_items *items,
+                             const struct trp_task_values *v)
 {
     struct trp_print name = trp_print_of(stage, strlen(stage));
     struct trp_print which =
         v->item ? trp_print_of(v->item, v->item_size) : (struct trp_print){0, v->task};
-    uint64_t all[5] = {name.high, name.low, v->item != NULL, which.high, which.low};
+    bool keyed = by_key(c, items, v);
+    const char *end, *at = keyed ? columns_of(v, &end) : NULL;
+    size_t n;
+    const char *key = keyed ? next_column(&at, end, &n) : NULL;
+    if (key)
+        which = trp_print_of(key, n);
+    uint64_t all[5] = {name.high, name.low, (uint64_t)(v->item != NULL) + keyed,
+                       which.high, which.low};
     return trp_print_of(all, sizeof all);
 }
 
-struct trp_print trp_task_print(const struct trp_stage_choice *c, uint32_t task,
-                                uint32_t ntasks)
+static bool is_named(const struct trp_stage_choice *c, const char *column, size_t n)
+{
+    const char *names = (const char *)c->named.data;
+    size_t length = strcspn(column, "=");
+    for (size_t at = 0; at < c->named.size; at += strlen(names + at) + 1)
+        if (length < n && strlen(names + at) == length &&
+            memcmp(names + at, column, length) == 0)
+            return true;
+    return false;
+}
+
+struct trp_print trp_task_print(const struct trp_stage_choice *c,
+                                const struct trp_items *items,
+                                const struct trp_task_values *v)
 {
     uint64_t all[4] = {c->print.high, c->print.low,
-                       c->by_index ? (uint64_t)task + 1 : 0,
-                       c->by_count ? (uint64_t)ntasks + 1 : 0};
-    return trp_print_of(all, sizeof all);
+                       c->by_index ? (uint64_t)v->task + 1 : 0,
+                       c->by_count ? (uint64_t)items->ntasks + 1 : 0};
+    struct trp_buf b = {0};
+    if (!by_key(c, items, v))
+        return trp_print_of(all, sizeof all);
+    size_t n;
+    const char *end, *at = columns_of(v, &end), *column;
+    trp_put_raw(&b, all, sizeof all);
+    while ((column = next_column(&at, end, &n)))
+        if (is_named(c, column, n))
+            trp_put_raw(&b, column, n + (column + n < end)); /* with its NUL */
+    struct trp_print print = trp_print_of(b.data, b.size);
+    trp_buf_free(&b);
+    return print;
 }
 
 /* ---- --from, --until, --force ---- */
@@ -263,7 +373,7 @@ static void mark_below(const trp_pipeline *p, bool *mark)
 static bool *make_marks(struct chooser *c)
 {
     size_t n = c->p->nstages;
-    bool *marks = calloc(n * 5 + 1, sizeof *marks);
+    bool *marks = calloc(n * 7 + 1, sizeof *marks);
     if (!marks) {
         trp_error_set(c->err, TRP_ENOMEM, "out of memory for %zu stages", n);
         return NULL;
@@ -273,6 +383,8 @@ static bool *make_marks(struct chooser *c)
     c->forced = marks + 2 * n;
     c->touched = marks + 3 * n;
     c->fewer = marks + 4 * n;
+    c->again = marks + 5 * n;
+    c->late = marks + 6 * n;
     return marks;
 }
 
@@ -345,8 +457,7 @@ static void because(struct chooser *c, uint32_t i, const char *fmt, ...)
 /* Which parts of what a stage is have changed. */
 static void because_of_parts(struct chooser *c, uint32_t i)
 {
-    static const char *const labels[TRP_PARTS] = {"its command", "its env", "params",
-                                                  "its profile"};
+    static const char *const labels[TRP_PARTS] = {"its command", "its env", "params"};
     const struct trp_print_parts *was =
         trp_done_log_parts(c->q->log, c->p->stages[i].name);
     char text[64] = "";
@@ -356,7 +467,7 @@ static void because_of_parts(struct chooser *c, uint32_t i)
             was->v[k].low != c->choice[i].parts.v[k].low)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "",
                                   labels[k]);
-    because(c, i, "%s changed", n ? text : "command, env, params or profile");
+    because(c, i, "%s changed", n ? text : "command, env or params");
 }
 
 /* The stage above that runs again, so that no task of stage `i` can be done; NULL: none.
@@ -367,10 +478,24 @@ static const char *above_touched(const struct chooser *c, uint32_t i)
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     for (uint32_t a = 0; a < s->nafter; a++) {
         const struct trp_after *after = &s->after[a];
-        if (c->touched[after->index] && !(after->each && c->choice[after->index].done))
+        bool none = after->each
+                        ? !c->choice[after->index].done && !c->late[after->index]
+                        : c->again[after->index];
+        if (c->touched[after->index] && none)
             return after->stage;
     }
     return NULL;
+}
+
+/* Is it decided late? */
+static bool waits_to_see(const struct chooser *c, uint32_t i)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    for (uint32_t a = 0; a < s->nafter; a++)
+        if (s->after[a].each ? c->late[s->after[a].index]
+                             : c->touched[s->after[a].index])
+            return true;
+    return false;
 }
 
 /* The stage above, waited for as a whole, of which tasks are gone: what they made may be
@@ -476,8 +601,8 @@ static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
     struct trp_task_values v;
     if (!trp_items_values(&choice->items, t, &c->columns, &v))
         return false;
-    struct trp_print id = trp_task_id(s->name, &v);
-    struct trp_print print = trp_task_print(choice, t, choice->items.ntasks);
+    struct trp_print id = trp_task_id(choice, s->name, &choice->items, &v);
+    struct trp_print print = trp_task_print(choice, &choice->items, &v);
     const struct trp_done_record *r = trp_done_log_find(c->q->log, id);
     if (!r)
         return false;
@@ -515,17 +640,25 @@ static int find_done(struct chooser *c, uint32_t i)
         because_of_output(c, i, changed);
     if (c->forced[i] || s->always || above || fewer || changed) {
         drop_stage(c, i);
+        c->again[i] = had;
         if (!above || trp_foreach_known(s)) /* to be told */
             trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL);
         return 0;
     }
+    if (waits_to_see(c, i) && had) {
+        choice->late = c->late[i] = choice->runs = true;
+        because(c, i, "only if a task that it waits for succeeds now");
+        return 0;
+    }
     /* What is wrong with its foreach is told when the stage starts. */
-    if (trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL) < 0)
+    if (!choice->items.known &&
+        trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL) < 0)
         return 0;
     if (!as_many_as_above(c, i)) {
         trp_items_free(&choice->items);
         because(c, i, "what it works on is made anew");
         drop_stage(c, i);
+        c->again[i] = had;
         return 0;
     }
     choice->done = calloc((size_t)choice->items.ntasks + 1, 1);
@@ -548,7 +681,9 @@ static int find_done(struct chooser *c, uint32_t i)
         choice->ndone = 0;
         choice->runs = true;
     }
+    c->again[i] = choice->nagain > 0;
     if (choice->runs && s->spec.barrier) { /* all or none */
+        c->again[i] = c->again[i] || choice->ndone;
         choice->ndone = 0;
         memset(choice->done, 0, choice->items.ntasks);
     }
@@ -568,6 +703,11 @@ static int forget_stale(struct chooser *c, uint32_t i)
     if (!whole && !c->touched[i])
         return 0;
     c->touched[i] = true;
+    if (!whole && waits_to_see(c, i)) { /* a success above drops what it is of */
+        c->late[i] = true;
+        return 0;
+    }
+    c->again[i] = true;
     if (whole || trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL) < 0 ||
         !as_many_as_above(c, i)) {
         drop_stage(c, i);
@@ -579,7 +719,8 @@ static int forget_stale(struct chooser *c, uint32_t i)
     for (uint32_t t = 0; t < choice->items.ntasks; t++) {
         choice->done[t] = each_done(c, s, t);
         if (!choice->done[t] && trp_items_values(&choice->items, t, &c->columns, &v))
-            trp_done_log_drop_task(c->q->log, trp_task_id(s->name, &v));
+            trp_done_log_drop_task(c->q->log,
+                                   trp_task_id(choice, s->name, &choice->items, &v));
     }
     return 0;
 }
@@ -610,6 +751,41 @@ static void tidy(struct chooser *c)
             choice->done = NULL;
         }
     }
+}
+
+bool trp_resume_any_late(const struct trp_stage_choice *v, uint32_t n)
+{
+    bool any = false;
+    for (uint32_t i = 0; v && i < n; i++)
+        any = any || v[i].late;
+    return any;
+}
+
+int trp_resume_late(const struct trp_resume_request *q, struct trp_stage_choice *choice,
+                    uint32_t stage, const char *made, trp_error *err)
+{
+    struct chooser c = {.q = q, .p = q->pipeline, .err = err, .choice = choice};
+    const struct trp_pipeline_stage *s = &c.p->stages[stage];
+    bool *marks = make_marks(&c);
+    if (!marks)
+        return TRP_ENOMEM;
+    for (uint32_t a = 0; a < s->nafter; a++)
+        c.touched[s->after[a].index] =
+            s->after[a].each && choice[s->after[a].index].done;
+    choice[stage].late = false;
+    choice[stage].why[0] = '\0';
+    choice[stage].runs = true;
+    int r = trp_foreach_evaluate(c.p, s, q->cwd, &choice[stage].items, err);
+    if (r == 0 && made) {
+        because(&c, stage, "a task of stage %.64s succeeded", made);
+    } else if (r == 0) {
+        r = find_done(&c, stage);
+        if (r == 0 && !choice[stage].items.known)
+            r = trp_foreach_evaluate(c.p, s, q->cwd, &choice[stage].items, err);
+    }
+    free(marks);
+    trp_buf_free(&c.columns);
+    return r;
 }
 
 int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choice **ret,
@@ -665,7 +841,7 @@ bool trp_stage_choice_text(const trp_pipeline *p, const struct trp_stage_choice 
 {
     const struct trp_stage_choice *c = &v[stage];
     const char *name = p->stages[stage].name;
-    if (!c->runs || !*c->why) {
+    if (!c->runs || c->late || !*c->why) {
         char words[440];
         trp_stage_choice_words(c, words, sizeof words);
         snprintf(buf, size, "stage %s: %s", name, words);
@@ -685,6 +861,7 @@ void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n)
 {
     for (uint32_t i = 0; v && i < n; i++) {
         trp_items_free(&v[i].items);
+        trp_buf_free(&v[i].named);
         free(v[i].done);
     }
     free(v);

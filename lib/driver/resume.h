@@ -1,20 +1,26 @@
 /*
  * Which stages and tasks of a pipeline are to run: --resume, --from, --until, --force.
  *
- * With --resume a task is done when stage, item, command, environment and profile are
- * the same as when it succeeded, no stage above it runs again or has lost a task that was
+ * With --resume a task is done when stage, item, command, environment and the params that
+ * the stage names are the same as when it succeeded, no stage above it runs again or has lost a task that was
  * done, and every file that matched `outputs` then is still there with the same size and
  * time, or contents, and so are those of `inputs`. A stage that is to run `always` does,
  * with all its tasks. A stage all of whose tasks are done does not run at all. With
  * `each`, a task asks only whether its own counterpart above runs again.
  *
+ * Where above a stage only such tasks run as never were done, a stage that waits for all of
+ * them is decided *late*, when they have ended: it runs again if one of them succeeded.
+ *
  * --from S: the stages above S are taken as done. --until S: S and the stages above it,
  * no others. --force S: S and all stages below it run again.
  *
- * Command: run or argv, prelude, wrap, ranks, cwd as written. Environment: `env:` and
- * the params, not that of `troupe`, which is another one each day. The number of a task
+ * Command: run or argv, shell, prelude, wrap, ranks, cwd and patterns as written, with
+ * ${NAME} filled in. Environment: `env:`, not that of `troupe`, which is another one each
+ * day. A stage names a param by ${NAME}, by the word TROUPE_PARAM_NAME, or in `params`. The number of a task
  * counts where the stage's texts name TROUPE_TASK, how many there are where they name
- * TROUPE_TASKS; else a task is known by its item wherever in the list it stands.
+ * TROUPE_TASKS; else a task is known by its item wherever in the list it stands. Of a table
+ * with a key that is the key, and of its columns those count that the stage names, unless it
+ * takes the row as a whole.
  */
 #ifndef TRP_DRIVER_RESUME_H
 #define TRP_DRIVER_RESUME_H
@@ -30,10 +36,9 @@
 
 struct trp_resume_request {
     const trp_pipeline *pipeline;
-    const trp_profiles *profiles;
-    const trp_profile_id *ids; /* of each stage */
-    const char *cwd;           /* where relative paths begin */
-    const char *from, *until;  /* NULL: not given */
+    const trp_options *options; /* NULL: the defaults */
+    const char *cwd;            /* where relative paths begin */
+    const char *from, *until;   /* NULL: not given */
     char *const *force;
     uint32_t nforce;
     trp_done_log *log; /* read; NULL: nothing is known, all runs */
@@ -42,12 +47,15 @@ struct trp_resume_request {
 
 /* What is to happen with a stage. */
 struct trp_stage_choice {
-    bool runs;              /* has a task to run */
+    bool runs;              /* has a task to run, or is late */
+    bool late;              /* trp_resume_late says which of its tasks are done */
     struct trp_items items; /* when they were needed for the choice */
     uint8_t *done;          /* per task, or NULL: none is done */
     uint32_t ndone, nagain; /* nagain: were done, and are to be done again */
-    struct trp_print print; /* of its command, environment and profile */
+    struct trp_print print; /* of its command, environment and params */
     bool by_index, by_count;
+    bool by_row;          /* its texts have the whole row of a table */
+    struct trp_buf named; /* else the columns that they name, a NUL behind each */
     struct trp_print_parts parts;
     char why
         [320]; /* what was done is to be done again, because of this; "": nothing is */
@@ -63,6 +71,14 @@ int trp_resume_check(const trp_pipeline *p, const char *from, const char *until,
  * when nothing is left between --from and --until. */
 int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choice **ret,
                       trp_error *err);
+/* Is one of these late? Then what the log has is asked for later. */
+bool trp_resume_any_late(const struct trp_stage_choice *v, uint32_t n);
+/* Chooses for a late stage: its items and which of them are done, into choice[stage].
+ * `choice` has the items, and `done`, of the stages above with `each` that are in the
+ * job; `made`: a stage that it waits for as a whole, of which a task succeeded in this start,
+ * or NULL. */
+int trp_resume_late(const struct trp_resume_request *q, struct trp_stage_choice *choice,
+                    uint32_t stage, const char *made, trp_error *err);
 /* "2 tasks are done, 1 of 3 runs: its command changed". */
 void trp_stage_choice_words(const struct trp_stage_choice *c, char *buf, size_t size);
 /* "stage s: 3 tasks that were done are to run again: its command changed"; false: nothing
@@ -81,8 +97,11 @@ bool trp_task_inputs(const struct trp_pipeline_stage *s, const char *cwd,
 struct trp_print trp_inputs_print(const struct trp_outputs *files);
 
 /* Which task it is, and what it runs. */
-struct trp_print trp_task_id(const char *stage, const struct trp_task_values *v);
-struct trp_print trp_task_print(const struct trp_stage_choice *c, uint32_t task,
-                                uint32_t ntasks);
+struct trp_print trp_task_id(const struct trp_stage_choice *c, const char *stage,
+                             const struct trp_items *items,
+                             const struct trp_task_values *v);
+struct trp_print trp_task_print(const struct trp_stage_choice *c,
+                                const struct trp_items *items,
+                                const struct trp_task_values *v);
 
 #endif

@@ -135,6 +135,37 @@ Y
     [[ "$(tail -n 1 <<<"$stderr")" == "troupe: p.yaml:4:11: stage align: task "?" failed 2 times, last with exit status 3; see "*": bad read" ]]
 }
 
+@test "a resumed run repeats what was given up alone; what succeeds of it is made again below" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: a, foreach: {items: [x, bad, y]}, tolerate: 1, run: 'echo a$TROUPE_ITEM >>ran; [ $TROUPE_ITEM != bad ] || [ -e good ]'}
+  - {name: each, after: [{stage: a, each: true}], foreach: {items: [x, bad, y]}, run: 'echo e$TROUPE_ITEM >>ran'}
+  - {name: merge, after: [each], run: 'echo merge >>ran'}
+  - {name: gang, after: [merge], mpi: {ranks: 1}, run: 'echo gang >>ran'}
+  - {name: late, after: [{stage: merge, each: true}], run: 'echo late >>ran'}
+Y
+    again() {
+        rm -f ran
+        troupe run --local=2 --resume r >/dev/null 2>err || return 1
+        sort ran 2>/dev/null | tr '\n' ' '
+    }
+    run -0 troupe run --local=2 --run-name r p.yaml
+    [ "$(sort ran | tr '\n' ' ')" = "abad ax ay ex ey gang late merge " ]
+    run -0 troupe plan --resume r --local=2
+    [[ "$output" == *"merge: runs: only if a task that it waits for succeeds now"* ]]
+    [ "$(again)" = "abad " ]
+    [ "$(again)" = "abad " ]
+    touch good
+    [ "$(again)" = "abad ebad gang late merge " ]
+    [ "$(again)" = "" ]
+    # The success, and the end of what was made without it, are one line: the last that a
+    # run wrote that was killed.
+    sed '/drop_stages/q' troupe-runs/r/state/done.jsonl >before
+    cp before troupe-runs/r/state/done.jsonl
+    [ "$(again)" = "gang late merge " ]
+}
+
 @test "of many the first twenty are listed, and where the rest stands" {
     cat >p.yaml <<'Y'
 troupe: 1

@@ -18,6 +18,7 @@ struct run {
     trp_profile_id *ids;
     trp_done_log *log;
     struct trp_stage_choice *choice;
+    struct trp_resume_request q;
     trp_command_job *job;
     const char *from, *until, *force, *param; /* param: value of the param `k` */
     char **environ;
@@ -52,10 +53,9 @@ static inline int run_open(struct run *r, const char *yaml, bool resume, trp_err
     files_put(r->run_dir, "state/x", "");
     trp_run_read_in(r->dir);
     g_assert_cmpint(trp_done_log_open(r->run_dir, resume, &r->log, err), ==, 0);
-    struct trp_resume_request q = {
+    r->q = (struct trp_resume_request){
         .pipeline = r->p,
-        .profiles = r->profiles,
-        .ids = r->ids,
+        .options = r->o,
         .cwd = r->dir,
         .from = r->from,
         .until = r->until,
@@ -64,9 +64,10 @@ static inline int run_open(struct run *r, const char *yaml, bool resume, trp_err
         .log = resume ? r->log : NULL,
         .contents = r->contents,
     };
-    int code = trp_resume_choose(&q, &r->choice, err);
+    int code = trp_resume_choose(&r->q, &r->choice, err);
     g_free(force[0]);
-    trp_done_log_forget(r->log);
+    if (!trp_resume_any_late(r->choice, r->p->nstages))
+        trp_done_log_forget(r->log);
     if (code < 0)
         return code;
     struct trp_command_job_config c = {
@@ -75,6 +76,7 @@ static inline int run_open(struct run *r, const char *yaml, bool resume, trp_err
         .options = r->o,
         .ids = r->ids,
         .choice = r->choice,
+        .request = &r->q,
         .site = r->site,
         .environ = r->environ,
         .nenviron = r->nenviron,

@@ -123,8 +123,10 @@ TEST("what changed runs again with all below it")
         {"cmd c",      "cmd C",                       "c:0,"            },
         {"E: \"1\"",   "E: \"2\"",                    "b:0,1, c:0,"     },
         {"E: \"1\"",   "E: \"1\", F: x",              "b:0,1, c:0,"     },
-        {"cores: 2",   "cores: 3",                    "b:0,1, c:0,"     },
-        {"k: v",       "k: w",                        ALL               },
+        {"cores: 2",   "cores: 3",                    ""                },
+        {"k: v",       "k: w",                        ""                },
+        {"run: cmd c", "run: cmd c\n    shell: bash", "c:0,"            },
+        {"run: cmd c", "run: cmd c\n    params: all", "c:0,"            },
         {"tasks: 2",   "tasks: 3",                    "b:2, c:0,"       },
         {"[x, y, z]",  "[w, x, y, z]",                "a:0, b:0,1, c:0,"},
         {"[x, y, z]",  "[z, x]",                      "b:0,1, c:0,"     },
@@ -141,6 +143,23 @@ TEST("what changed runs again with all below it")
                     cases[i].ran, ran);
         files_free(r.dir);
     }
+}
+
+TEST("params count where a stage names them")
+{
+    static const char yaml[] = "troupe: 1\nparams: {k: v, kk: 1}\nstages:\n"
+                               "  - {name: a, run: \"cmd $TROUPE_PARAM_k\"}\n"
+                               "  - {name: b, run: cmd, env: {E: \"${k}\"}}\n"
+                               "  - {name: c, run: cmd, params: [k]}\n"
+                               "  - {name: d, run: cmd, params: all}\n"
+                               "  - {name: e, run: \"cmd $TROUPE_PARAM_kk\"}\n"
+                               "  - {name: f, run: cmd}\n";
+    struct run r = {.dir = files_new()};
+    expect(&r, yaml, false, NULL, 0, "a:0, b:0, c:0, d:0, e:0, f:0,");
+    g_autofree char *k = changed(yaml, "k: v", "k: w");
+    expect(&r, k, true, NULL, 0, "a:0, b:0, c:0, d:0,");
+    expect(&r, k, true, NULL, 0, "");
+    files_free(r.dir);
 }
 
 TEST("a command that is changed back runs again")
@@ -408,7 +427,8 @@ TEST("each over files, tables and lists")
     static const char yaml[] = "troupe: 1\nstages:\n"
                                "  - {name: a, foreach: {files: \"in/*\"}, run: cmd, "
                                "outputs: [\"${task}.a\"]}\n"
-                               "  - {name: b, foreach: {table: t.tsv}, run: cmd, "
+                               "  - {name: b, foreach: {table: t.tsv}, "
+                               "run: \"cmd $TROUPE_COL_v\", "
                                "after: [{stage: a, each: true}]}\n"
                                "  - {name: c, foreach: {lines: l}, run: cmd, after: "
                                "[{stage: b, each: true}]}\n"
@@ -429,6 +449,8 @@ TEST("each over files, tables and lists")
     expect(&r, yaml, true, NULL, 0, "a:1, b:1, c:1, d:0,");
     files_put(r.dir, "t.tsv", "n\tv\nx\t1\ny\t2\nz\t4\n"); /* a row */
     expect(&r, yaml, true, NULL, 0, "b:2, c:2, d:0,");
+    files_put(r.dir, "t.tsv", "n\tw\tv\nz\ta\t4\nx\tb\t1\ny\tc\t2\n"); /* a column */
+    expect(&r, yaml, true, NULL, 0, "");
     files_put(r.dir, "in/3", "x");
     files_put(r.dir, "3.a", "x");
     expect(&r, yaml, true, "b", 0, "a:3, b:0!,"); /* no longer as many */
