@@ -297,7 +297,7 @@ static void on_task_ended(struct trp_engine *e, const struct trp_event *ev)
         revive_limited(e, trp_stage_find(e, stage));
     if (x->nrunning)
         return;
-    e->any_dirty = true;
+    e->any_dirty |= trp_wanted_heeds_idle(e, e->classes[x->class]);
     trp_executor_drained(e, x);
 }
 

@@ -69,6 +69,9 @@ void trp_wanted_copy(struct trp_engine *e, struct trp_task_set *s, uint32_t task
  * use go, the youngest. */
 void trp_wanted_narrow(struct trp_engine *e, struct trp_class *c);
 void trp_wanted_reconcile(struct trp_engine *e);
+/* Is an executor of the class that has become idle reason enough for that? Most are not,
+ * at the end of a stage: nobody waits, and the stage has not ended. */
+bool trp_wanted_heeds_idle(const struct trp_engine *e, const struct trp_class *c);
 void trp_wanted_time(struct trp_engine *e); /* timers that are due */
 /* May an executor of that shape serve the class? */
 bool trp_wanted_may_serve(const struct trp_engine *e, trp_profile_id shape,

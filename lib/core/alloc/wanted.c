@@ -540,6 +540,13 @@ void trp_wanted_reconcile(struct trp_engine *e)
     e->any_dirty |= e->nyielding && (moved || e->launches != launches);
 }
 
+bool trp_wanted_heeds_idle(const struct trp_engine *e, const struct trp_class *c)
+{
+    return trp_demand_others_short(e, c) || e->targets || e->caps.n || e->draining ||
+           c->set_ended || !c->sets || c->first || c->copies || e->stuck ||
+           e->dag.failed.n;
+}
+
 /* ---- time ---- */
 
 int64_t trp_wanted_due(const struct trp_engine *e)
