@@ -63,6 +63,9 @@ struct trp_batch_handler {
     void (*step)(void *context, const struct trp_cluster_step *step);
     /* Where it runs nothing new is to begin, and it is to go. May be told again. */
     void (*leaving)(void *context, trp_executor_id executor);
+    /* It was killed, and its node does not answer: it is lost now, though its room is
+     * free only when `gone` is told. */
+    void (*unanswered)(void *context, trp_executor_id executor);
     /* There is less room than before, `planned` or not: `fit` has other answers. `text`
      * says why, for the log. */
     void (*shrunk)(void *context, bool planned, const char *text);

@@ -138,6 +138,7 @@ enum happening {
     DOWN,              /* … the cluster will tell why */
     GONE_AS_TOLD,      /* its process is gone, after a release, … */
     GONE,              /* … for some reason */
+    UNANSWERED,        /* its node does not answer */
     WORDS_DUE,         /* its last words have not come in time */
     WRONG_BUILD,       /* it is of another version than the driver */
 };
@@ -287,6 +288,8 @@ static const struct rule {
     {GONE,              COMING,                LOST,    tell_failed_start},
     {GONE,              UP,                    IS_GONE, await_words      },
     {GONE,              IS_DOWN,               LOST,    tell_end         },
+    {UNANSWERED,        IS_DOWN,               LOST,    tell_end         },
+    {UNANSWERED,        LIVE,                  SAME,    NULL             },
     {WORDS_DUE,         IS_GONE,               LOST,    give_up_words    },
     {WRONG_BUILD,       LIVE,                  LOST,    refuse_build     },
 
@@ -295,6 +298,7 @@ static const struct rule {
     {DOWN_WITH_REASON,  LOST,                  SAME,    NULL             },
     {DOWN,              LOST,                  SAME,    NULL             },
     {GONE_AS_TOLD,      LOST,                  SAME,    NULL             },
+    {UNANSWERED,        LOST,                  SAME,    NULL             },
     {GONE,              LOST,                  SAME,    NULL             },
     {WRONG_BUILD,       LOST,                  SAME,    NULL             },
 };
@@ -444,10 +448,11 @@ static void on_gone(void *context, trp_executor_id executor, const struct trp_go
     else if (g->memory && x->ended == TRP_LOSS_EXITED)
         x->ended = TRP_LOSS_MEMORY;
     if (g->status == TRP_ETIME || g->status == TRP_ECANCELLED ||
-        g->status == TRP_ENOENT)
+        g->status == TRP_ENOENT) {
+        free(x->cause);
         x->cause = strdup(g->text);
-    else if (g->status == TRP_ESYSTEM && g->cause && !x->cause &&
-             asprintf(&x->cause, "its process %s", g->cause) < 0)
+    } else if (g->status == TRP_ESYSTEM && g->cause && !x->cause &&
+               asprintf(&x->cause, "its process %s", g->cause) < 0)
         x->cause = NULL;
     d->here -= x->here;
     x->here = false;
@@ -471,6 +476,18 @@ void trp_record_give_up_late(trp_driver *d, int64_t now)
         }
         happen(d, x, WORDS_DUE, &(struct about){0});
     }
+}
+
+static void on_unanswered(void *context, trp_executor_id executor)
+{
+    trp_driver *d = context;
+    struct trp_executor_record *x = trp_record_of(d, executor.n);
+    if (!x)
+        return;
+    d->now = trp_clock_ns();
+    if (x->state == TRP_RECORD_DOWN && !x->cause)
+        x->cause = strdup("its node does not answer");
+    happen(d, x, UNANSWERED, &(struct about){0});
 }
 
 static void on_leaving(void *context, trp_executor_id executor)
@@ -539,6 +556,7 @@ const struct trp_cluster_handler trp_driver_cluster_handler = {
     .batch =
         {
                 .leaving = on_leaving,
+                .unanswered = on_unanswered,
                 .ending = on_ending,
                 .shrunk = trp_driver_on_shrunk,
                 .outlook = trp_driver_on_outlook,

@@ -109,6 +109,29 @@ TEST("slurm begins to end it")
     tear_down(&w);
 }
 
+static void count_unanswered(void *context, trp_executor_id executor)
+{
+    (void)executor;
+    ++*(int *)context;
+}
+
+/* The room is free only when its srun has ended, its tasks can run elsewhere before. */
+TEST("one whose step does not answer its kill is told lost at once")
+{
+    int told = 0;
+    struct world w;
+    set_up(&w, ADMITTED);
+    w.slurm.handler.context = &told;
+    w.slurm.handler.batch.unanswered = count_unanswered;
+    trp_slurm_executor_happen(&w.e, TRP_SLURM_ON_KILL, NULL);
+    w.e.heard.ended = false;
+    while (!told)
+        uv_run(&w.loop, UV_RUN_ONCE);
+    g_assert_true(uv_is_active((uv_handle_t *)&w.e.timer)); /* it may answer yet */
+    g_assert_cmpint(w.e.state, ==, ADMITTED);
+    tear_down(&w);
+}
+
 TEST("what does not belong is told")
 {
     struct world w;

@@ -6,7 +6,8 @@
  * the step), asking Slurm for the same, SIGKILL to srun. A step that has started says
  * at once that it is ending; when it does not, its node is gone: srun, which would wait
  * for half a minute, gets all of them. An executor is told gone, and its room is free,
- * when its srun is gone.
+ * when its srun is gone. Its tasks need not wait for that: one that does not answer for
+ * a second is told lost. A node that is only busy is not given up by then.
  *
  * Where a node does not answer, or Slurm holds its room to be taken, srun waits for
  * minutes, or for ever. So a start has a limit, after which the executor goes back into
@@ -22,7 +23,8 @@
 enum {
     RELEASE_MS = 2000, /* from SHUTDOWN to the kill */
     BLOW_MS = 2000,    /* from one blow to the next */
-    ANSWER_MS = 3000,  /* in which a step answers: its node may be busy */
+    LOST_MS = 1000,    /* without an answer of the step, the executor is lost … */
+    ANSWER_MS = 3000,  /* … and by then its node: it may be busy */
     WITHDRAW_MS = 1000,
 };
 
@@ -104,6 +106,15 @@ static void on_answer_due(uv_timer_t *timer)
         on_no_answer(timer);
 }
 
+static void on_no_answer_yet(uv_timer_t *timer)
+{
+    const struct trp_slurm_executor *e = timer->data;
+    const struct trp_slurm *s = e->slurm;
+    uv_timer_start(timer, on_answer_due, ANSWER_MS - LOST_MS, 0);
+    if (!e->heard.ending && !e->heard.ended)
+        s->handler.batch.unanswered(s->handler.context, (trp_executor_id){e->id});
+}
+
 void trp_slurm_executor_begin_end(struct trp_slurm_executor *e,
                                   const struct trp_slurm_line *line)
 {
@@ -112,7 +123,7 @@ void trp_slurm_executor_begin_end(struct trp_slurm_executor *e,
         return;
     trp_slurm_executor_strike(e);
     if (trp_slurm_executor_is_there(e))
-        uv_timer_start(&e->timer, on_answer_due, ANSWER_MS, 0);
+        uv_timer_start(&e->timer, on_no_answer_yet, LOST_MS, 0);
     else
         uv_timer_start(&e->timer, on_blow, BLOW_MS, 0);
 }
