@@ -520,11 +520,11 @@ static void find_drops(trp_command_job *j, uint32_t stage, uint32_t task,
         uint32_t i = j->below[k], at = j->place[i];
         struct running *b = at == TRP_NONE ? NULL : &j->running[at];
         struct trp_task_values v;
-        bool each = false;
+        bool each = false, by_above = b ? b->by_above : j->c.choice[i].late;
         for (uint32_t a = 0; a < p->stages[i].nafter; a++)
             each = each ||
                    (p->stages[i].after[a].index == own && p->stages[i].after[a].each);
-        if ((b && each && !b->by_above) || j->dropped[i])
+        if ((each && !by_above) || j->dropped[i])
             continue; /* its records were dropped before anything ran */
         if (b && each && b->items.known && task < b->items.ntasks) {
             values_of_task(b, task, &v);

@@ -704,7 +704,7 @@ static int forget_stale(struct chooser *c, uint32_t i)
         return 0;
     c->touched[i] = true;
     if (!whole && waits_to_see(c, i)) { /* a success above drops what it is of */
-        c->late[i] = true;
+        choice->late = c->late[i] = true;
         return 0;
     }
     c->again[i] = true;

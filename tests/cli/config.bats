@@ -3,7 +3,7 @@ bats_require_minimum_version 1.5.0
 load common
 
 @test "every option is listed with its origin" {
-    check 0 "^task.maxFailures = 4  \(default\)$" troupe config
+    check 0 "^task.maxFailures = 1 in pipelines, 4 in programs  \(default\)$" troupe config
     run troupe config --json
     [ "$(json '$$d[0]{key}' <<<"$output")" = admission.munge ]
     [ "$(json 'scalar @$d' <<<"$output")" -ge 20 ]
@@ -13,7 +13,7 @@ load common
     echo '{site: 1, options: {task.maxFailures: 5}}' >site.yaml
     echo '{troupe: 1, options: {task.maxFailures: 6}, stages: [{name: a, run: b}]}' >p.yaml
     value() { troupe config --json "$@" task.maxFailures | json '"$$d{value} $$d{origin}"'; }
-    [ "$(value)" = "4 default" ]
+    [ "$(value)" = "1 in pipelines, 4 in programs default" ]
     [ "$(value --site site.yaml)" = "5 site" ]
     [ "$(TROUPE_SITE=site.yaml value)" = "5 site" ]
     mkdir -p config/troupe

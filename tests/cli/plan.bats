@@ -244,7 +244,7 @@ stages:
 END
     check 0 "touch made" troupe run --dry-run p.yaml
     [[ "$output" == *"    echo '\$\${HOME}' '\$\${a}\${item}' '\$\$\${item}\$'"* ]]
-    [[ "$output" == *"    /bin/sh -c 'echo \"\$\${e}\${}\"'"* ]]
+    [[ "$output" == *"    /bin/sh -e -c 'echo \"\$\${e}\${}\"'"* ]]
     check 0 "b: does not run" troupe run --dry-run --until a p.yaml
     [ ! -e troupe-runs ]
     [ ! -e made ]

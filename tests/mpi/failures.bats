@@ -49,7 +49,7 @@ one() { # one STAGE-KEYS: a pipeline of one stage
     [[ "$output" == *"with exit status 127; the shell is /bin/sh, and shell: bash has bash; see "* ]]
     one 'shell: fish, run: "true"'
     run -2 troupe plan p.yaml
-    [[ "$output" == *"p.yaml:3:19: shell is bash, sh or a list such as [/bin/zsh, -c]; what tasks run is run: TEXT"* ]]
+    [[ "$output" == *"p.yaml:3:22: shell is bash, sh or a list such as [/bin/zsh, -c]; what tasks run is run: TEXT"* ]]
     one 'shell: bash, argv: ["true"]'
     run -2 troupe plan p.yaml
 }

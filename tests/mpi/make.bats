@@ -154,7 +154,7 @@ Y
     [ "$(again)" = "bx by bz x x y[1] z " ]
     [ "$(again)" = "" ]
     sed -i 's/file: "log/file: "lag/' p.yaml
-    planned | grep -q "^a: 3 of 3 run: output lag/" || { planned; return 1; }
+    planned | grep -q "^a: 3 of 3 run: its command changed" || { planned; return 1; }
     # What names no file of a task is told before it runs.
     printf 'troupe: 1\nstages:\n  - {name: a, retries: {max_failures: 1}, foreach: {items: [""]}, outputs: ["o/${item}"], run: "touch began"}\n' >q.yaml
     run -1 troupe run --local=1 q.yaml

@@ -39,7 +39,7 @@ struct cl_stage {
     uint32_t job;
     bool prefers, prefers_executors;
     bool set_ended, excludes; /* something counted failed: executors may be excluded */
-    uint32_t ntasks, running, queued, ndone, nfailed;
+    uint32_t ntasks, running, queued, ndone, nfailed, nskipped;
     struct cl_task tasks[MAX_TASKS];
 };
 

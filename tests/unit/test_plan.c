@@ -167,7 +167,7 @@ TEST("a dry run shows commands as a shell would take them")
     fclose(out);
     g_assert_cmpstr(text, ==,
                     "a: 1 task, profile default\n"
-                    "    /bin/sh -c 'echo '\\''x'\\'''\n"
+                    "    /bin/sh -e -c 'echo '\\''x'\\'''\n"
                     "b: ? tasks, profile default\n"
                     "    cp 'a b'\n");
     free(text);

@@ -164,7 +164,8 @@ static void virtual_run(const struct key *k)
 static const char *const drivers[] = {"name",        "run",       "argv",    "env",
                                       "allow_empty", "cwd",       "timeout", "outputs",
                                       "when",        "task_logs", "prelude", "wrap",
-                                      "inputs",      "always",    NULL};
+                                      "inputs",      "always",    "shell",   "params",
+                                      NULL};
 
 /* A new key is tried above, or named as the driver's. */
 TEST("each key of a stage is tried")

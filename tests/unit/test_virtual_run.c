@@ -306,16 +306,17 @@ TEST("what never fits is told")
     "  - {name: c, count: 30, cores: 16, memory: 64g, racks: 3, inside: 2, busy: 0.2}" \
     "\n"                                                                               \
     "  - {name: g, count: 4, cores: 16, memory: 64g, devices: {gpu: 4}}\n"
+#define AGAIN "retries: {max_failures: 4}"
 #define MIXED                                                                          \
     "troupe: 1\n"                                                                      \
     "profiles:\n"                                                                      \
     "  four: {executor: {cores: 4, memory: 4g}, task: {cpus: 1}}\n"                    \
     "  card: {executor: {cores: 2, memory: 4g, gpu: 1}, task: {cpus: 1, gpu: 1/2}}\n"  \
     "stages:\n"                                                                        \
-    "  - {name: a, tasks: 1, profile: four, run: x}\n"                                 \
-    "  - {name: b, tasks: 60, after: [a], profile: card, run: x}\n"                    \
-    "  - {name: g, after: [a], mpi: {ranks: 40}, profile: four, run: x}\n"             \
-    "  - {name: c, tasks: 200, after: [b, g], prefer: [c1, c3], run: x}\n"
+    "  - {name: a, tasks: 1, profile: four, run: x, " AGAIN "}\n"                      \
+    "  - {name: b, tasks: 60, after: [a], profile: card, run: x, " AGAIN "}\n"         \
+    "  - {name: g, after: [a], mpi: {ranks: 40}, profile: four, run: x, " AGAIN "}\n"  \
+    "  - {name: c, tasks: 200, after: [b, g], prefer: [c1, c3], run: x, " AGAIN "}\n"
 #define MIXED_TIMES                                                                    \
     "durations: 1\n"                                                                   \
     "stages:\n"                                                                        \
