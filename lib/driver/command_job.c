@@ -748,7 +748,6 @@ static void task_given_up(void *context, uint32_t stage, uint32_t after,
         return;
     }
     r->given_up++;
-    trp_task_files_close(j->files, j->specs.of[stage], t->task);
     if (!r->reason || r->task != t->task)
         return;
     const struct trp_failed_attempt attempt = failed_attempt(j, stage);

@@ -368,6 +368,24 @@ static void hand_sums(trp_done_log *l, size_t from, size_t at)
     }
 }
 
+/* What a task left that has succeeded since is what it has made. */
+static void forget_made(trp_done_log *l)
+{
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < l->nleft; k++) {
+        struct left *left = &l->left[k];
+        while (i < l->nrecords && by_id(&l->records[i].id, &left->id) < 0)
+            i++;
+        for (uint32_t r = i; r < l->nrecords; r++) {
+            const struct trp_done_record *d = &l->records[r];
+            if (by_id(&d->id, &left->id) != 0)
+                break;
+            if (d->stage < IS_SUMS && d->line > left->line)
+                trp_outputs_free(&left->files);
+        }
+    }
+}
+
 /* A file of a record. */
 struct claim {
     uint64_t path, line; /* path: its hash */
@@ -491,6 +509,7 @@ static int drop_superseded(trp_done_log *l)
     free(dropped);
     if (l->nleft)
         qsort(l->left, l->nleft, sizeof *l->left, compare_left);
+    forget_made(l);
     return settle_claims(l);
 }
 

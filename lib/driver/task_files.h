@@ -6,12 +6,13 @@
  *     …                                                   // the attempt runs
  *     left = trp_task_files_end(f, stage, task, TRP_ATTEMPT_FAILED);
  *     …                                                   // begin removes what `left` lists
- *     trp_task_files_close(f, stage, task);               // no attempt follows
+ *     trp_task_files_close(f, stage, TRP_NONE);           // the stage is over
  *
  * A file goes only if it was not there before any attempt of the task in this start, was there
  * when the last one had failed, and is what it was then; is recorded for no other task or
  * stage; and cannot be the work of another one that runs now, whose patterns it matches. A
- * pattern without a wildcard that names a file and no folder is its task's alone.
+ * pattern without a wildcard that names a file and no folder is its task's alone. What a task that
+ * was given up has left counts as its work, too.
  */
 #ifndef TRP_DRIVER_TASK_FILES_H
 #define TRP_DRIVER_TASK_FILES_H
