@@ -1,5 +1,6 @@
 /*
- * `troupe plan`: what a pipeline comes to (driver/plan_print.h), here.
+ * `troupe plan`: what a pipeline comes to (driver/plan_print.h), here: in a job of the batch
+ * system in that and its additional jobs, outside in what jobs there could have.
  */
 #include <stdio.h>
 
@@ -58,6 +59,8 @@ static int print_plan(const struct trp_settings_request *q, enum trp_plan_form f
         code = trp_settings_pools(&s, &err);
     if (code == 0)
         code = trp_settings_where(q, &s, &where, &err);
+    if (code == 0)
+        trp_settings_outside(q, NULL, true, &where);
     if (code == 0)
         trp_settings_warn(&s);
     if (code == 0)

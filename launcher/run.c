@@ -307,6 +307,8 @@ static int prepare(struct run *r, trp_error *err)
         code = enter_cwd(r, err);
     if (code == 0)
         code = trp_settings_where(&c->settings, &r->settings, &r->where, err);
+    if (code == 0 && r->plan && !r->explains)
+        trp_settings_outside(&c->settings, NULL, true, &r->where);
     if (code == 0)
         code = trp_settings_step(&r->where, err);
     if (code == 0 && r->settings.pipeline) {

@@ -77,6 +77,11 @@ int trp_settings_word(const char **list, uint32_t *n, const char *option,
 int trp_settings_where(const struct trp_settings_request *q,
                        const struct trp_settings *s, struct trp_cluster_where *ret,
                        trp_error *err);
+/* For who plans and is in no job: what the jobs of a batch system could have, when there is
+ * one here that answers, in `partition` or (NULL) in any; why it does not is said on
+ * stderr with `tells`. */
+void trp_settings_outside(const struct trp_settings_request *q, const char *partition,
+                          bool tells, struct trp_cluster_where *where);
 void trp_settings_where_free(struct trp_cluster_where *w);
 /* Says on stderr what it means to be a step of that job, which srun has started.
  * TRP_EINVAL: it has started several. */

@@ -57,6 +57,29 @@ static int check_stage(const struct submit *s, const trp_profiles *profiles,
                         why.text);
 }
 
+/* Whether the cluster, when it can be asked, ever has room for the stages. */
+static int check_room(const struct submit *s, const trp_profiles *profiles,
+                      const trp_profile_id *ids, trp_error *err)
+{
+    const trp_pipeline *p = s->settings.pipeline;
+    const char *partition = trp_submit_sbatch(&s->call, "partition");
+    struct trp_cluster_where where = {0};
+    trp_fit *fit = NULL;
+    int code = 0;
+    if (partition && strchr(partition, ','))
+        partition = NULL;
+    if (!trp_submit_sbatch(&s->call, "clusters"))
+        trp_settings_outside(&s->call.settings, partition, false, &where);
+    if (where.batch)
+        code = trp_fit_open(s->settings.options, s->settings.site, &where, &fit, err);
+    for (uint32_t i = 0; fit && i < p->nstages && code == 0; i++)
+        code = trp_fit_stage(fit, p, s->settings.site, &p->stages[i],
+                             trp_profiles_get(profiles, ids[i]), err);
+    trp_fit_close(fit);
+    trp_settings_where_free(&where);
+    return code;
+}
+
 static int check_pipeline(const struct submit *s, trp_error *err)
 {
     const trp_pipeline *p = s->settings.pipeline;
@@ -68,6 +91,8 @@ static int check_pipeline(const struct submit *s, trp_error *err)
                                      &profiles, ids, err);
     for (uint32_t i = 0; i < p->nstages && code == 0 && !s->call.local; i++)
         code = check_stage(s, profiles, ids, i, err);
+    if (code == 0 && !s->call.local)
+        code = check_room(s, profiles, ids, err);
     trp_profiles_free(profiles);
     free(ids);
     return code;

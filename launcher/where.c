@@ -104,6 +104,33 @@ int trp_settings_where(const struct trp_settings_request *q,
     return code;
 }
 
+void trp_settings_outside(const struct trp_settings_request *q, const char *partition,
+                          bool tells, struct trp_cluster_where *where)
+{
+    const struct trp_backend *const *b = trp_backends;
+    char *helper = NULL, *answer = NULL;
+    trp_error why;
+    while (*b && !(*b)->is_here())
+        b++;
+    if (q->local || q->cores || where->batch || !*b)
+        return;
+    int code = trp_program_own((*b)->helper, &helper, &why);
+    struct trp_cluster_where outside = {
+        .batch = *b, .partition = partition, .helper = helper};
+    if (code == 0)
+        code = (*b)->ask(&outside, &answer, &why);
+    outside.answer = answer;
+    if (code == 0) {
+        trp_settings_where_free(where);
+        *where = outside;
+        return;
+    }
+    if (tells)
+        fprintf(stderr, "troupe: %s is not asked: %s; the plan is for this machine\n",
+                (*b)->name, why.text);
+    free(helper);
+}
+
 int trp_settings_step(const struct trp_cluster_where *w, trp_error *err)
 {
     const struct trp_backend *b = w->batch;

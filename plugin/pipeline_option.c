@@ -1,9 +1,10 @@
 /*
  * --stage-pipeline=FILE in a user's sbatch. The file is read by `troupe submit
- * --print`, which checks what `troupe submit` would: this process does not get YAML and
- * the libraries for it, and whatever the file does to its reader is done to a child.
+ * --print`, which checks what `troupe submit` would, with Slurm asked what its nodes have:
+ * this process does not get YAML and the libraries for it, and whatever the file does
+ * to its reader is done to a child.
  *
- * `troupe plan` would not do: outside of a job it plans for the machine that it is on.
+ * `troupe plan` would not do: in a job it plans for that job.
  */
 #include <errno.h>
 #include <fcntl.h>

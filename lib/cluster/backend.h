@@ -14,7 +14,9 @@ struct trp_cluster_where {
     uint32_t local_cores; /* --local=N; 0: what is there … */
     bool share_cores;     /* … and other runs of the user have some of it */
     const struct trp_backend *batch; /* NULL: this machine */
-    uint32_t job;                    /* of the batch system, that this process is in */
+    uint32_t job; /* of the batch system, that this process is in; 0: in none, what
+                            * its jobs could have is looked at */
+    const char *partition;    /* … of a job that will be submitted; NULL: not said */
     const char *helper;       /* absolute path of the backend's own program … */
     const char *rank_program; /* … and of troupe-rank */
     bool gangs; /* the run has some, and no site file says by what they are started */
@@ -29,7 +31,10 @@ struct trp_backend {
     uint32_t steps;     /* numbers above are no steps that a user has started */
     const char *helper; /* troupe-slurm, the program that speaks with it … */
     const char *built;  /* … which is built "where libslurm-dev is installed" */
-    /* Asks what `where`'s job was granted, for `where->answer`, which is malloc'ed;
+    /* Whether it seems to be used on this host, which is looked for in files. */
+    bool (*is_here)(void);
+    /* Asks what `where`'s job was granted, or without one what all jobs could have, for
+     * `where->answer`, which is malloc'ed;
      * that takes as long as the batch system does, a minute at most. TRP_ENOENT: there
      * is no such job; TRP_ESYSTEM: it does not answer, or the helper cannot be started.
      */

@@ -444,9 +444,20 @@ static json_t *stage_json(const struct trp_plan *plan, const struct trp_site *si
     return j;
 }
 
+/* Whose room it is. */
+static const char *room_of(const struct trp_cluster_where *w, char *buf, size_t size)
+{
+    if (!w->batch)
+        return "this machine";
+    if (!w->job)
+        return w->batch->name;
+    snprintf(buf, size, "%s job %u", w->batch->name, w->job);
+    return buf;
+}
+
 static int print_json(const struct trp_plan *plan, const struct trp_site *site,
-                      const char *carried, const struct trp_stage_choice *choices,
-                      FILE *out, trp_error *err)
+                      const char *room, const char *carried,
+                      const struct trp_stage_choice *choices, FILE *out, trp_error *err)
 {
     json_t *profiles = json_array(), *stages = json_array(), *pools = json_array();
     int failed = 0;
@@ -459,9 +470,9 @@ static int print_json(const struct trp_plan *plan, const struct trp_site *site,
                                                      choices ? &choices[i] : NULL));
     for (uint32_t i = 0; i < plan->pools->n; i++)
         failed |= json_array_append_new(pools, pool_json(&plan->pools->specs[i]));
-    json_t *root =
-        json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", plan->p->name, "profiles",
-                  profiles, "stages", stages, "pools", pools, "messages", carried);
+    json_t *root = json_pack("{s:s, s:o, s:o, s:o, s:s, s:s}", "name", plan->p->name,
+                             "profiles", profiles, "stages", stages, "pools", pools,
+                             "messages", carried, "room", room);
     failed |= !root || trp_json_print(root, JSON_INDENT(2), out) < 0;
     json_decref(root);
     return failed ? trp_error_set(err, TRP_ENOMEM, "the plan could not be written") : 0;
@@ -483,15 +494,22 @@ int trp_plan_print(const trp_pipeline *p, const trp_options *o,
 {
     const bool json = form == TRP_PLAN_JSON;
     struct trp_plan plan;
+    char room[64];
     int r = trp_plan_make(p, o, site, where, &plan, err);
     if (r < 0)
         return r;
     plan.pools = pools;
     trp_output_names_warn(p, NULL, warn, NULL);
-    r = json ? print_json(&plan, site, carried, choices, out, err)
+    r = json ? print_json(&plan, site, room_of(where, room, sizeof room), carried,
+                          choices, out, err)
              : print_text(&plan, site, form == TRP_PLAN_ALL, out, err);
     if (!json)
         fprintf(out, "\nmessages travel %s\n", carried);
+    if (!json && where->batch && !where->job)
+        fprintf(
+            out,
+            "what fits is what jobs of %s can have; --local plans for this machine\n",
+            where->batch->name);
     if (r == 0 && plan.first.code)
         r = trp_error_set(err, plan.first.code, "%s", plan.first.text);
     trp_plan_free(&plan);

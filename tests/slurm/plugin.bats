@@ -203,6 +203,7 @@ site.yaml" ]
     sed 's/tasks/tsaks/' good.yaml >wrong.yaml
     sed 's/gpu-small/gpu-smal/' good.yaml >unknown.yaml
     printf 'troupe: 1\nprofiles: {x: {executor: {cores: 1, tpu: 1}}}\nstages:\n  - {name: a, profile: x, run: "true"}\n' >never.yaml
+    printf 'troupe: 1\nprofiles: {x: {executor: {cores: 1, gpu: 99}}}\nstages:\n  - {name: a, profile: x, run: "true"}\n' >large.yaml
     while IFS='|' read -r name wanted; do
         run ! as alice head sbatch --stage-pipeline="$name" --wrap true </dev/null
         # shellcheck disable=SC2053 # a pattern
@@ -212,6 +213,7 @@ site.yaml" ]
 wrong.yaml|troupe: *wrong.yaml:3:35:*unknown key "tsaks"*
 unknown.yaml|troupe: *unknown.yaml:3:24:*gpu-smal*did you mean*
 never.yaml|troupe: *never.yaml:2:12:*cannot be had from Slurm: resource tpu*
+large.yaml|troupe: *large.yaml:2:12: profile x never fits here: no node of partition *gpu wanted 99, at most *
 missing.yaml|troupe: *missing.yaml:*No such file*
 x;touch y.yaml|troupe: *x;touch y.yaml:*No such file*
 --print.yaml|troupe: *--print.yaml:*No such file*

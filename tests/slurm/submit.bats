@@ -190,6 +190,25 @@ END
     [[ "$output" == *"Invalid feature specification"* ]]
 }
 
+@test "a plan on a login node asks Slurm, and what no node has is neither planned nor submitted" {
+    printf 'troupe: 1\nprofiles:\n  g: {executor: {cores: 1, gpu: 2}, task: {gpu: 1}}\n%s\n' \
+        'stages: [{name: a, profile: g, tasks: 2, run: "true"}]' >g.yaml
+    run -0 as alice head "$TROUPE" plan g.yaml
+    [[ "$output" == *"what fits is what jobs of Slurm can have; --local plans for this machine"* ]]
+    run -0 as alice head "$TROUPE" plan --json g.yaml
+    [[ "$output" == *'"fits": 2,'*'"room": "Slurm"'* ]]
+    run -3 as alice head "$TROUPE" plan --local g.yaml
+    run -0 as alice head "$TROUPE" submit --print g.yaml
+    sed -i 's/gpu: 2/gpu: 3/' g.yaml
+    local call
+    for call in plan 'submit --print' submit; do
+        # shellcheck disable=SC2086 # words
+        run -3 as alice head "$TROUPE" $call g.yaml
+        [[ "$output" == *"g.yaml:3:3: profile g never fits here: no node of partition main is so large: gpu wanted 3, at most 2"* ]]
+    done
+    [ -z "$(on head squeue -h)" ] && [ ! -e troupe-runs ]
+}
+
 @test "without slurmctld it is exit 4" {
     slurmctld_goes
     run -4 --separate-stderr submit p.yaml

@@ -160,6 +160,8 @@ static uint32_t slurm_fit(trp_cluster *c, const struct trp_resource_profile *p,
                      : trp_slurm_footprint_executor(p, s->site, &footprint, err);
     if (code < 0)
         return 0;
+    if (!s->ledger)
+        return trp_slurm_additional_fit(s, p, ranks, &footprint, err);
     uint32_t inside =
         trp_slurm_ledger_fit(s->ledger, &footprint, ranks ? ranks : 1, err);
     /* A plan asks Slurm only where this job has no room. */

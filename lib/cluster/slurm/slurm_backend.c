@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ static int make_cluster(uv_loop_t *loop, const struct trp_cluster_where *where,
         .helper = where->helper,
         .rank_program = where->rank_program,
         .job_answer = where->answer,
+        .partition = where->partition,
         .site = site,
         .driver_cores = (uint32_t)trp_options_int(options, "driver.cores"),
         .driver_memory_mib = trp_options_memory_mib(options, "driver.memory"),
@@ -58,6 +60,19 @@ static int make_cluster(uv_loop_t *loop, const struct trp_cluster_where *where,
     return code;
 }
 
+/* libslurm without a slurm.conf may wait for a minute. */
+static bool is_here(void)
+{
+    static const char *const usual[] = {"/etc/slurm/slurm.conf",
+                                        "/etc/slurm-llnl/slurm.conf",
+                                        "/run/slurm/conf/slurm.conf"};
+    const char *conf = getenv("SLURM_CONF");
+    bool here = getenv("SLURM_CONF_SERVER") || (conf && access(conf, R_OK) == 0);
+    for (size_t i = 0; !conf && i < sizeof usual / sizeof *usual; i++)
+        here = here || access(usual[i], R_OK) == 0;
+    return here;
+}
+
 static int ask_slurm(const struct trp_cluster_where *where, char **ret_answer,
                      trp_error *err)
 {
@@ -68,7 +83,9 @@ static int ask_slurm(const struct trp_cluster_where *where, char **ret_answer,
         close(log);
     if (code < 0)
         return code;
-    code = trp_slurm_answer_ask(h, where->job, where->gangs, ret_answer, err);
+    code = where->job
+               ? trp_slurm_answer_ask(h, where->job, where->gangs, ret_answer, err)
+               : trp_slurm_answer_ask_offers(h, ret_answer, err);
     trp_slurm_helper_stop(h, true);
     return code;
 }
@@ -83,6 +100,7 @@ const struct trp_backend trp_slurm_backend = {
     .steps = UINT32_C(0xfffffff0),
     .helper = "troupe-slurm",
     .built = "where libslurm-dev is installed",
+    .is_here = is_here,
     .ask = ask_slurm,
     .make = make_cluster,
 };

@@ -1,7 +1,8 @@
 /*
  * The making of a cluster of Slurm jobs: from what was answered (job_answer.h) to
  * ledger and racks; then, for a run, the helper that watches over its steps. Who only
- * looks stops before that.
+ * looks stops before that; outside of a job there is no ledger, and only what additional
+ * jobs could have.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -154,6 +155,18 @@ static int read_grant(struct trp_slurm *s, const struct trp_slurm_config *config
     return code < 0 ? code : trp_slurm_view_make(s, err);
 }
 
+/* Of no job. */
+static int read_offers(struct trp_slurm *s, const struct trp_slurm_config *config,
+                       trp_error *err)
+{
+    const char *partition = config->partition           ? config->partition
+                            : s->site->driver.partition ? s->site->driver.partition
+                                                        : "";
+    snprintf(s->inventory.place.partition, TRP_SLURM_NAME, "%s", partition);
+    s->additional.allowed = true;
+    return trp_slurm_answer_offers(config->job_answer, &s->additional.offers, err);
+}
+
 /* Without a site file there is one that says nothing. */
 static int adopt_site(struct trp_slurm *s, const trp_site *site, trp_error *err)
 {
@@ -180,7 +193,7 @@ int trp_cluster_slurm_new(uv_loop_t *loop, const struct trp_slurm_config *config
     s->free = free_all;
     int code = adopt_site(s, config->site, err);
     if (code == 0)
-        code = read_grant(s, config, err);
+        code = config->job ? read_grant(s, config, err) : read_offers(s, config, err);
     if (code == 0 && command)
         code = make_runnable(s, loop, config, command, handler, err);
     if (code < 0) {

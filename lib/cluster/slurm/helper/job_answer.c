@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIMIT_MS = 60000 };
+enum { LIMIT_MS = 60000, LOOK_MS = 15000 };
 
 struct keeping {
     FILE *to;
@@ -51,6 +51,24 @@ int trp_slurm_answer_ask(trp_slurm_helper *h, uint32_t job, bool gangs, char **r
     trp_slurm_line_end(to);
     if (fclose(to) != 0 && code == 0)
         code = trp_error_set(err, TRP_ENOMEM, "out of memory for the job's nodes");
+    if (code < 0)
+        free(text);
+    else
+        *ret_text = text;
+    return code;
+}
+
+int trp_slurm_answer_ask_offers(trp_slurm_helper *h, char **ret_text, trp_error *err)
+{
+    struct keeping k = {0};
+    char *text = NULL;
+    size_t size;
+    k.to = open_memstream(&text, &size);
+    if (!k.to)
+        return trp_error_set(err, TRP_ENOMEM, "out of memory for the cluster's nodes");
+    int code = trp_slurm_helper_ask(h, "nodes", copy_line, &k, LOOK_MS, err);
+    if (fclose(k.to) != 0 && code == 0)
+        code = trp_error_set(err, TRP_ENOMEM, "out of memory for the cluster's nodes");
     if (code < 0)
         free(text);
     else
@@ -117,5 +135,13 @@ int trp_slurm_answer_read(const char *text, struct trp_slurm_inventory *ret,
             trp_error_set(err, TRP_ESYSTEM,
                           "what it has of its nodes is not known; is the scontrol of "
                           "this Slurm in PATH?");
+    return code;
+}
+
+int trp_slurm_answer_offers(const char *text, struct trp_slurm_offers *ret,
+                            trp_error *err)
+{
+    int code = read_lines(text, trp_slurm_offers_add, ret, err);
+    ret->known = true;
     return code;
 }

@@ -11,11 +11,18 @@
 
 #include "cluster/slurm/accounts/inventory.h"
 #include "cluster/slurm/helper/helper.h"
+#include "cluster/slurm/helper/node_offers.h"
 
 /* The answers about job `job` and the racks, and with `gangs` about what srun can start
  * them by; free it. TRP_ESYSTEM, TRP_ENOENT. */
 int trp_slurm_answer_ask(trp_slurm_helper *h, uint32_t job, bool gangs, char **ret_text,
                          trp_error *err);
+
+/* The same of all nodes and partitions, whoever uses them now. */
+int trp_slurm_answer_ask_offers(trp_slurm_helper *h, char **ret_text, trp_error *err);
+/* … and what was answered, to be freed in any case. */
+int trp_slurm_answer_offers(const char *text, struct trp_slurm_offers *ret,
+                            trp_error *err);
 
 /* Fills an inventory; `ret_rpcs` is what the asking took. Free with
  * trp_slurm_inventory_free, also after a failure. TRP_EPROTO: not such a text;

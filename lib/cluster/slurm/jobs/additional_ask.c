@@ -436,6 +436,21 @@ bool trp_additional_ask_offers(struct trp_slurm *s)
     return f->offers.known;
 }
 
+/* Where neither a route nor a job says which partition, the one where most fit counts: who
+ * submits the job may name any. */
+static uint32_t fit_anywhere(const struct trp_slurm_offers *o, const char *partition,
+                             const struct trp_slurm_footprint *footprint,
+                             uint32_t units, trp_error *err)
+{
+    uint32_t most = trp_slurm_offers_fit(o, partition, footprint, units, err);
+    for (uint32_t i = 0; !*partition && i < o->npartitions; i++) {
+        uint32_t n =
+            trp_slurm_offers_fit(o, o->partitions[i].name, footprint, units, NULL);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 uint32_t trp_slurm_additional_fit(struct trp_slurm *s,
                                   const struct trp_resource_profile *p, uint32_t ranks,
                                   const struct trp_slurm_footprint *footprint,
@@ -449,6 +464,8 @@ uint32_t trp_slurm_additional_fit(struct trp_slurm *s,
     }
     if (trp_slurm_request_place(s, p, ranks, partition, err) < 0)
         return 0;
+    if (!s->ledger)
+        return fit_anywhere(o, partition, footprint, ranks ? ranks : 1, err);
     if (!s->helper &&
         trp_slurm_helper_start(s->helper_program, -1, &s->helper, err) < 0)
         return 0;

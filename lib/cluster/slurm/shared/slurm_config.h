@@ -15,10 +15,11 @@ enum trp_placement {
 
 /* The Slurm job that this process is in. */
 struct trp_slurm_config {
-    uint32_t job;
+    uint32_t job;             /* 0: none, to look at what additional jobs could have */
+    const char *partition;    /* … of one that will be submitted; NULL: not said */
     const char *helper;       /* absolute path of troupe-slurm */
     const char *rank_program; /* … of troupe-rank */
-    const char *job_answer;   /* what Slurm has told of the job */
+    const char *job_answer;   /* what Slurm has told of the job, or of all nodes */
     const trp_site *site;     /* borrowed; NULL: none */
     uint32_t driver_cores;    /* the driver's own share of its node */
     int64_t driver_memory_mib;
