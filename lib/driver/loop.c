@@ -121,13 +121,16 @@ static void check_program(trp_driver *d, int64_t now)
     struct sigaction has;
     sigset_t term;
     if (!d->config.prints || d->config.mode == TRP_DRIVER_STATIC || !d->killed ||
-        d->entered || d->attempts) {
+        d->entered) {
         d->program_due = INT64_MAX;
         return;
     }
     if (d->program_due == INT64_MAX) {
-        trp_driver_release_all(d);
-        d->program_due = now + (d->program_asked ? HANDLE_NS : COME_BACK_NS);
+        if (!d->attempts)
+            trp_driver_release_all(d);
+        /* What it has begun and does not wait for is being killed. */
+        d->program_due =
+            now + (d->program_asked || d->attempts ? HANDLE_NS : COME_BACK_NS);
     }
     if (now < d->program_due)
         return;
