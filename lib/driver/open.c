@@ -3,6 +3,7 @@
  * the run specification that `troupe` left; for a static run, from nothing but MPI
  * ranks and the environment.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "comm/mpi.h"
 #include "conf/option_places.h"
+#include "core/base/utf8.h"
 #include "core/topo/hosts.h"
 #include "driver/driver_open.h"
 #include "driver/driver_state.h"
@@ -226,8 +228,10 @@ static int static_driver(struct parts *p, const char *program,
     char *runs;
     trp_run_folder *folder;
     struct trp_host_rack *racks;
+    static char app[NAME_MAX + 1]; /* as it is shown, as long as the driver */
     const char *slash = strrchr(program, '/');
-    const char *app = slash ? slash + 1 : program;
+    snprintf(app, sizeof app, "%s", slash ? slash + 1 : program);
+    trp_utf8_plain(app, '?');
     int rc = trp_runs_dir(NULL, &runs, err);
     if (rc < 0)
         return rc;

@@ -39,6 +39,15 @@ static() { # as root too
     [[ "$status" = 4 && "$output" == *"children: "*"ended with exit status 3"* ]]
 }
 
+@test "the name of a program moves no cursor" {
+    cp "$programs/ends" $'e\e[31m\302\23331m'
+    touch go
+    run -0 troupe run --local=1 --run-name r -- ./$'e\e[31m\302\23331m' away
+    run -0 troupe ls
+    [[ "$output" == *"e?[31m??31m"* ]]
+    [ "$(troupe report r | LC_ALL=C grep -c $'[\033\233]')" = 0 ]
+}
+
 @test "what a function says of its failure is told once" {
     run -1 troupe run --run-name r -- "$programs/fails" 9
     [[ "$output" == *": task 1, attempt 0: exit status 37: attempt 0 is no good; it is run again"* ]]
