@@ -15,13 +15,14 @@ static inline int trp_slurm_driver_fits(int64_t own_mib, int64_t srun_mib,
                                         const char *what, int64_t memory_mib,
                                         trp_error *err)
 {
-    if (own_mib + srun_mib <= memory_mib)
+    const int64_t takes = own_mib + srun_mib;
+    if (takes <= memory_mib)
         return 0;
     return trp_error_set(err, TRP_ENEVER,
                          "the driver takes %lld MiB (driver.memory %lld MiB, and %lld "
                          "MiB for an srun), %s has %lld MiB",
-                         (long long)(own_mib + srun_mib), (long long)own_mib,
-                         (long long)srun_mib, what, (long long)memory_mib);
+                         (long long)takes, (long long)own_mib, (long long)srun_mib,
+                         what, (long long)memory_mib);
 }
 
 #endif
