@@ -78,7 +78,7 @@ static struct trp_status_stage live_stage(struct look *l,
 static const struct trp_stage_statistics *told_of(const struct trp_statistics *all,
                                                   uint32_t id)
 {
-    return id < all->nstages ? all->stages[id] : NULL;
+    return trp_statistics_own(all, id);
 }
 
 /* False: nothing is known of it. */

@@ -34,6 +34,8 @@ void trp_driver_job_free(trp_driver *d, struct trp_driver_job *j)
 {
     LL_DELETE(d->there, j);
     for (uint32_t i = 0; i < j->nstages; i++) {
+        if (d->stages[j->first + i] && d->log)
+            trp_event_stage_forgotten(d->log, (trp_stage_id){j->first + i});
         stage_free(d->stages[j->first + i]);
         d->stages[j->first + i] = NULL;
     }

@@ -350,7 +350,7 @@ static void put_summary(struct trp_event_log *l, struct trp_stage_statistics *s,
 void trp_event_log_flush_summaries(struct trp_event_log *l, int64_t at)
 {
     for (uint32_t i = 0; i < l->statistics->nstages; i++)
-        if (l->statistics->stages[i])
+        if (trp_statistics_own(l->statistics, i))
             put_summary(l, l->statistics->stages[i], at);
 }
 
@@ -461,6 +461,11 @@ void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
     if (s->submitted > 0 && !s->attempt_over)
         trp_line_stage_completed(&b, l->statistics, s, why);
     trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_stage_forgotten(trp_event_log *l, trp_stage_id stage)
+{
+    trp_statistics_fold(l->statistics, stage);
 }
 
 void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcome,

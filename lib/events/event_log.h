@@ -169,6 +169,8 @@ void trp_event_stage_retried(trp_event_log *l, trp_stage_id stage, const char *f
                              int64_t at);
 void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
                            enum trp_outcome outcome, const char *failure, int64_t at);
+/* Nothing more is told of it. */
+void trp_event_stage_forgotten(trp_event_log *l, trp_stage_id stage);
 void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcome,
                        const char *failure, int64_t at);
 /* So many nodes of Slurm's are held from now on: TroupeNodes. */

@@ -116,7 +116,7 @@ static const struct trp_stage_statistics *
 statistics_of(const struct put *p, const struct trp_status_stage *s)
 {
     const struct trp_statistics *all = p->m->all;
-    return all && s->id < all->nstages ? all->stages[s->id] : NULL;
+    return all ? trp_statistics_own(all, s->id) : NULL;
 }
 
 /* ---- the run ---- */
@@ -171,7 +171,7 @@ static void put_data(struct put *p)
     uint64_t sum[TRP_FLOWS] = {0};
     const struct trp_statistics *all = p->m->all;
     for (uint32_t i = 0; i < all->nstages; i++)
-        if (all->stages[i])
+        if (trp_statistics_own(all, i))
             trp_flows_add(sum, all->stages[i]->flow);
     head(p, name, "counter",
          "Bytes between stages: read, of them from other hosts, written, spilled.");

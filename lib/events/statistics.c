@@ -7,9 +7,12 @@
  */
 #include "events/statistics.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
+#include "conf/wording.h"
 #include "core/base/array.h"
 
 static const double NS = 1e-9;
@@ -35,6 +38,7 @@ struct trp_stage_statistics *trp_statistics_stage(struct trp_statistics *s,
     new->stage = stage;
     new->summarised_from = UINT32_MAX;
     s->stages[stage.n] = new;
+    s->nkept++;
     return new;
 }
 
@@ -491,21 +495,109 @@ void trp_statistics_settle(struct trp_statistics *s)
     give_nodes(s, s->last);
 }
 
+static void stage_free(struct trp_stage_statistics *st)
+{
+    trp_durations_free(&st->durations);
+    trp_summarised_free(st->summarised);
+    free(st->accumulated);
+    free(st->held);
+    free(st->used);
+    free(st->name);
+    free(st->parents);
+    free(st);
+}
+
+/* ---- many stages of one name ---- */
+
+struct trp_stage_fold {
+    struct trp_stage_statistics *into;
+    UT_hash_handle hh;
+    char key[];
+};
+
+static void fold_seconds(struct trp_seconds **to, struct trp_seconds **from)
+{
+    if (!*to) {
+        *to = *from;
+        *from = NULL;
+        return;
+    }
+    for (uint32_t i = 0; *from && i < TRP_PROFILE_RESOURCES; i++)
+        (*to)->devices[i] += (*from)->devices[i];
+    (*to)->cores += *from ? (*from)->cores : 0;
+}
+
+static void fold_time(struct trp_stage_statistics *to,
+                      const struct trp_stage_statistics *from)
+{
+    int64_t begin = from->submitted > 0 ? from->submitted : from->ended;
+    if (to->folded == 0)
+        to->folded_until = to->ended;
+    begin = begin > to->folded_until ? begin : to->folded_until;
+    if (from->ended <= begin)
+        return;
+    to->folded_ns += from->ended - begin;
+    to->folded_until = from->ended;
+}
+
+static void fold(struct trp_stage_statistics *to, struct trp_stage_statistics *from)
+{
+    fold_time(to, from);
+    to->folded += 1 + from->folded;
+    to->ntasks += from->ntasks;
+    to->attempts += from->attempts;
+    to->failures += from->failures;
+    to->given_up += from->given_up;
+    to->skipped += from->skipped;
+    to->cpu += from->cpu;
+    to->node_seconds += from->node_seconds;
+    trp_durations_merge(&to->durations, &from->durations);
+    trp_flows_add(to->flow, from->flow);
+    fold_seconds(&to->held, &from->held);
+    fold_seconds(&to->used, &from->used);
+}
+
+void trp_statistics_fold(struct trp_statistics *s, trp_stage_id stage)
+{
+    struct trp_stage_statistics *st = trp_statistics_own(s, stage.n);
+    struct trp_stage_fold *f;
+    char stem[300], key[400];
+    if (!st || !st->name || st->open || st->runs || st->summarised ||
+        s->nkept <= TRP_STATISTICS_STAGES)
+        return;
+    snprintf(key, sizeof key, "%u %d %d %s", st->profile.n, (int)st->outcome,
+             st->submitted > 0, trp_name_stem(st->name, stem, sizeof stem));
+    HASH_FIND_STR(s->folds, key, f);
+    if (f) {
+        fold(f->into, st);
+        s->stages[stage.n] = f->into;
+        s->nkept--;
+        stage_free(st);
+        return;
+    }
+    f = calloc(1, sizeof *f + strlen(key) + 1);
+    if (!f)
+        return;
+    strcpy(f->key, key);
+    f->into = st;
+    HASH_ADD_STR(s->folds, key, f);
+    if (!f->hh.tbl)
+        free(f);
+}
+
 void trp_statistics_free(struct trp_statistics *s)
 {
-    for (uint32_t i = 0; i < s->nstages; i++) {
-        struct trp_stage_statistics *st = s->stages[i];
-        if (!st)
-            continue;
-        trp_durations_free(&st->durations);
-        trp_summarised_free(st->summarised);
-        free(st->accumulated);
-        free(st->held);
-        free(st->used);
-        free(st->name);
-        free(st->parents);
-        free(st);
+    struct trp_stage_fold *f, *next;
+    HASH_ITER(hh, s->folds, f, next) {
+        HASH_DEL(s->folds, f);
+        free(f);
     }
+    for (uint32_t i = 0; i < s->nstages; i++)
+        if (s->stages[i] && s->stages[i]->stage.n != i)
+            s->stages[i] = NULL;
+    for (uint32_t i = 0; i < s->nstages; i++)
+        if (s->stages[i])
+            stage_free(s->stages[i]);
     for (uint32_t i = 0; i < s->nexecutors; i++)
         free(s->executors[i].uses);
     for (uint32_t i = 0; i < s->naccumulated; i++)

@@ -1,7 +1,9 @@
 /*
  * What a run's closing summary and its TroupeTaskSummary events need: per stage counts,
  * times, core- and device-seconds. Exact whatever is written to the log, because the
- * caller of the log counts here itself; O(1) an attempt, memory O(stages + executors).
+ * caller of the log counts here itself; O(1) an attempt, memory O(stages + executors). Of a
+ * program's stages that are over, those of one name are put together when there are many
+ * (trp_statistics_fold), so that a thousand rounds take the place of some.
  *
  * Seconds *held*: an executor's whole time between coming and going belongs to stages,
  * so that the totals add up: to the stage whose tasks ran there, up to the first task
@@ -86,7 +88,10 @@ struct trp_stage_statistics {
     double nodes_before; /* `node_share` of the run when that began */
     double node_seconds; /* of what is over */
 
-    uint32_t summarised_from;          /* attempts from this number on have no lines */
+    uint32_t folded;          /* others that are counted here as well … */
+    int64_t folded_ns;        /* … the time in which one of them was under way … */
+    int64_t folded_until;     /* … up to here, wall clock */
+    uint32_t summarised_from; /* attempts from this number on have no lines */
     struct trp_summarised *summarised; /* NULL: none since the stage was submitted */
 };
 
@@ -111,9 +116,13 @@ struct trp_executor_statistics {
     const char *host; /* for the log; interned */
 };
 
+struct trp_stage_fold; /* statistics.c */
+
 struct trp_statistics {
-    struct trp_stage_statistics **stages; /* by id, NULL: not heard of */
-    uint32_t nstages;
+    struct trp_stage_statistics **stages; /* by id, NULL: not heard of; of one that was
+                                           * folded the one that has it */
+    uint32_t nstages, nkept;
+    struct trp_stage_fold *folds;              /* by name */
     struct trp_executor_statistics *executors; /* by id */
     uint32_t nexecutors;
     struct trp_shape *shapes; /* by profile id */
@@ -134,6 +143,19 @@ struct trp_statistics {
 };
 
 void trp_statistics_free(struct trp_statistics *s); /* what it points to */
+
+/* The stage of that number, but for one that was folded; NULL: there is none. */
+static inline struct trp_stage_statistics *
+trp_statistics_own(const struct trp_statistics *s, uint32_t id)
+{
+    struct trp_stage_statistics *st = id < s->nstages ? s->stages[id] : NULL;
+    return st && st->stage.n == id ? st : NULL;
+}
+/* Nothing more is told of the stage, but for time that its executors are held: where
+ * there are more than TRP_STATISTICS_STAGES it is counted with others of its name, outcome
+ * and profile from now on. */
+enum { TRP_STATISTICS_STAGES = 256 };
+void trp_statistics_fold(struct trp_statistics *s, trp_stage_id stage);
 
 /* Notes what time it is. */
 void trp_statistics_at(struct trp_statistics *s, int64_t at);

@@ -48,14 +48,20 @@ static void add_seconds(struct trp_seconds *to, const struct trp_seconds *more)
         to->devices[i] += more->devices[i];
 }
 
+/* One that nobody needed says nothing of others. */
+static int badness_of(const struct trp_stage_statistics *s)
+{
+    const bool unneeded = s->outcome == TRP_OUTCOME_RUNNING && s->submitted <= 0;
+    return unneeded ? -1 : trp_outcome_badness(s->outcome);
+}
+
 static void add_row(struct trp_summary_row *to, const struct trp_summary_row *more)
 {
     if (to->nstages == 0) {
         to->first = to->worst = more->first;
         to->same_profile = true;
     }
-    if (trp_outcome_badness(more->worst->outcome) >
-        trp_outcome_badness(to->worst->outcome))
+    if (badness_of(more->worst) > badness_of(to->worst))
         to->worst = more->worst;
     to->same_profile = to->same_profile && more->same_profile &&
                        to->first->profile.n == more->first->profile.n;
@@ -86,7 +92,7 @@ static struct trp_summary_row row_of(const struct trp_statistics *s,
 {
     struct trp_summary_row r = {.first = stage,
                                 .worst = stage,
-                                .nstages = 1,
+                                .nstages = 1 + stage->folded,
                                 .submitted = stage->submitted > 0,
                                 .same_profile = true,
                                 .tasks = stage->ntasks,
@@ -163,7 +169,7 @@ static uint32_t count_stages(const struct trp_statistics *s)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->nstages; i++)
-        n += s->stages[i] != NULL;
+        n += trp_statistics_own(s, i) != NULL;
     return n;
 }
 
@@ -174,7 +180,7 @@ static struct entry *fill_table(const struct trp_statistics *s,
     r->total.held = s->idle;
     r->total.nodes = s->idle_nodes;
     for (uint32_t i = 0; i < s->nstages; i++) {
-        if (!s->stages[i])
+        if (!trp_statistics_own(s, i))
             continue;
         struct trp_summary_row one = row_of(s, s->stages[i]);
         struct entry *e = entry_of(&table, s->stages[i], by_name);
@@ -222,7 +228,7 @@ static void add_walls(const struct trp_statistics *s, struct entry *table, bool 
     uint32_t n = 0;
     const struct trp_stage_statistics **order = calloc(s->nstages + 1, sizeof *order);
     for (uint32_t i = 0; order && i < s->nstages; i++)
-        if (s->stages[i] && s->stages[i]->submitted > 0)
+        if (trp_statistics_own(s, i) && s->stages[i]->submitted > 0)
             order[n++] = s->stages[i];
     if (n)
         qsort(order, n, sizeof *order, by_submission);
@@ -234,6 +240,7 @@ static void add_walls(const struct trp_statistics *s, struct entry *table, bool 
         int64_t from = order[i]->submitted,
                 to = order[i]->ended > 0 ? order[i]->ended : s->last;
         from = from > row->until ? from : row->until;
+        row->wall_ns += order[i]->folded_ns;
         if (to <= from)
             continue;
         row->wall_ns += to - from;

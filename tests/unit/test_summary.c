@@ -452,6 +452,30 @@ TEST("names that differ in a number are one row")
                                         "\nsort \303\22740 ", NULL});
 }
 
+TEST("many stages of one name are counted together, and the summary is the same")
+{
+    enum { MANY = 1000, SORT = 400 };
+    char *text[2];
+    for (int folded = 0; folded < 2; folded++) {
+        trp_event_log *l = new_log();
+        for (uint32_t i = 0; i < MANY; i++) {
+            char name[32];
+            snprintf(name, sizeof name, i < MANY - SORT ? "align-%u" : "sort", i);
+            loop_stage(l, i, name, 1 + i % 7, false);
+            if (folded)
+                trp_event_stage_forgotten(l, (trp_stage_id){i});
+        }
+        const struct trp_statistics *s = trp_event_log_statistics(l);
+        g_assert_cmpuint(s->nkept, ==, folded ? TRP_STATISTICS_STAGES + 2 : MANY);
+        g_assert_cmpint(trp_event_log_end(l, T0 + 100000 * S, 0, NULL), ==, 0);
+        text[folded] = summary_of(l);
+        trp_event_log_free(l);
+    }
+    g_assert_cmpstr(text[0], ==, text[1]);
+    free(text[0]);
+    free(text[1]);
+}
+
 /* 60 that are there at once, from second 0 to 5 and to 7, and one from 20 to 21. */
 TEST("what is there at once takes its time once")
 {

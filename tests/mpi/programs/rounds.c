@@ -2,7 +2,7 @@
  * rounds N FOLDER [held]: N rounds of ranks along links, as PageRank has them, with a
  * checkpoint below the run's folder FOLDER every ten rounds. Each round's datasets are freed;
  * with "held" only the ranks of the last round are, and what they were made of through nested calls.
- * Prints "round R: RANKS ranks, FILES files, BYTES bytes" after round 20 and the last one:
+ * Prints "round R: RANKS ranks, FILES files, BYTES bytes" after the half of them and the last one:
  * map outputs that there are, and what this process has got by malloc.
  */
 #include <dirent.h>
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
         }
         trp_dataset_free(ranks);
         ranks = next;
-        if (i == 20 || i == rounds)
+        if (i == rounds / 2 || i == rounds)
             printf("round %d: %llu ranks, %d files, %zu bytes\n", i,
                    (unsigned long long)n, files_in(outputs), bytes_held());
     }
