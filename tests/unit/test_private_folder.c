@@ -158,17 +158,19 @@ TEST("groups in another control group go with it")
                     *first = make_below(parent, name, "-0"),
                     *trial = make_below(parent, name, "-4294967295"),
                     *used = make_below(parent, name, "-12"),
-                    *member = make_below(used, "", "member"),
+                    *within = make_below(used, "", "group"),
+                    *member = g_build_filename(used, "member", NULL),
                     *word = make_below(parent, name, "-probe"),
                     *other = make_below(parent, "troupe-000000", "-0");
     g_assert_cmpint(symlink(parent, link), ==, 0);
+    g_assert_true(g_file_set_contents(member, "", 0, NULL));
     trp_private_folders_tidy(nobody, 1, 0);
     g_assert_true(is_folder(first));
     end(pid);
     trp_private_folders_tidy(nobody, 1, 0);
     g_assert_true(!is_folder(first) && !is_folder(trial));
-    g_assert_true(is_folder(path) && is_folder(member));
-    g_assert_cmpint(rmdir(member), ==, 0);
+    g_assert_true(is_folder(path) && is_folder(used) && !is_folder(within));
+    g_assert_cmpint(unlink(member), ==, 0);
     trp_private_folders_tidy(nobody, 1, 0);
     g_assert_true(!is_folder(path) && !is_folder(used));
     g_assert_true(is_folder(word) && is_folder(other));

@@ -38,6 +38,7 @@ static struct trp_stage *bare_stage(trp_engine *e, uint32_t number,
     }
     stage->id.n = number;
     stage->profile = profile;
+    stage->dataset = stage->shuffle = stage->last_failed = TRP_NONE;
     e->stages[e->nstages++] = stage;
     return stage;
 }
