@@ -358,33 +358,9 @@ static bool reap(struct trp_local_executor *e)
     return true;
 }
 
-static struct trp_local_executor *find_process(const struct trp_local *l, pid_t pid)
-{
-    struct trp_local_executor *e, *next;
-    HASH_ITER(hh, l->executors, e, next) {
-        if (e->state == TRP_LOCAL_RUNS && e->pid == pid)
-            return e;
-    }
-    return NULL;
-}
-
-/* Of a thousand executors the kernel says which has ended: asking it about each takes as
- * many calls, a thousand times. All are asked about where the first child that has ended
- * is the program's own, or none is there any more: it may have taken an executor's. */
 void trp_local_executors_reap(struct trp_local *l)
 {
     struct trp_local_executor *e, *next;
-    bool any = false;
-    for (;; any = true) {
-        siginfo_t child = {0};
-        if (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) < 0)
-            break;
-        if (!child.si_pid && any)
-            return;
-        e = child.si_pid ? find_process(l, child.si_pid) : NULL;
-        if (!e || !reap(e))
-            break;
-    }
     HASH_ITER(hh, l->executors, e, next) {
         if (e->state == TRP_LOCAL_RUNS)
             reap(e);
