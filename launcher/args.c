@@ -32,6 +32,17 @@ const char *trp_args_dashes(const struct trp_arg *o)
     return o->name[1] ? "--" : "-";
 }
 
+/* What other tools call the number of cores, where the command has its own way to say it. */
+static bool is_cores(const struct trp_args *a, const char *word)
+{
+    static const char *const theirs[] = {"core",  "cores", "jobs", "threads",
+                                         "nproc", "j",     "n",    "c"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
+        is = is || strcmp(word, theirs[i]) == 0;
+    return is && trp_args_find(a->table, "local", strlen("local"));
+}
+
 static int unknown_option(const struct trp_args *a, const char *name, size_t length,
                           trp_error *err)
 {
@@ -44,6 +55,11 @@ static int unknown_option(const struct trp_args *a, const char *name, size_t len
     for (const struct trp_arg *o = a->table; o->help; o++)
         if (o->name && o->name[1])
             trp_nearest_try(&near, o->name);
+    if (is_cores(a, word))
+        return trp_error_set(err, TRP_EINVAL,
+                             "%s: unknown option --%s; --local=CORES runs on so many "
+                             "cores of this machine",
+                             a->command, word);
     if (near.best)
         return trp_error_set(err, TRP_EINVAL,
                              "%s: unknown option --%s; did you mean \"--%s\"?",
@@ -121,6 +137,11 @@ static int next_argument(struct trp_args *a, const char **ret_value, trp_error *
     const struct trp_arg *o = letter(a, text);
     if (o)
         return take_letter(a, o, text, ret_value, err);
+    if (text[0] == '-' && text[1] && is_cores(a, (char[]){text[1], '\0'}))
+        return trp_error_set(err, TRP_EINVAL,
+                             "%s: unknown option %s; --local=CORES runs on so many "
+                             "cores of this machine",
+                             a->command, trp_show(text).text);
     if (text[0] == '-' && text[1])
         return trp_error_set(err, TRP_EINVAL,
                              "%s: unknown option %s; see troupe %s --help", a->command,

@@ -85,7 +85,7 @@ static int write_pipeline(trp_error *err)
                              strerror(reason));
     }
     printf("%s is a pipeline of three stages. Next:\n\n", file);
-    if (folder)
+    if (folder && strcmp(folder, ".") != 0 && strcmp(folder, "./") != 0)
         printf("  cd %s\n", folder);
     printf("  troupe plan pipeline.yaml     what it comes to; runs nothing\n"
            "  troupe run pipeline.yaml      here, or in the Slurm job that you are in\n"

@@ -47,7 +47,9 @@ int trp_site_take_scripts(trp_site *s, const trp_options *o, const char *cwd,
     char *own = cwd ? NULL : getcwd(NULL, 0);
     struct adding a = {.l = (struct trp_site_loading *)s, .cwd = cwd ? cwd : own};
     s->nscripts = 0;
-    int rc = a.cwd ? trp_options_each(o, add_script, &a) : TRP_ENOMEM;
+    if (!a.cwd)
+        return trp_error_set(err, TRP_ESYSTEM, "no working folder: %m");
+    int rc = trp_options_each(o, add_script, &a);
     free(own);
     return rc < 0 ? trp_error_set(err, TRP_ENOMEM, "out of memory for options") : 0;
 }

@@ -22,9 +22,20 @@ load common
 @test "an unknown option is refused with the nearest one" {
     check 2 'unknown option --quite; did you mean "--quiet"' troupe run --quite p.yaml
     check 2 'unknown option --verison; did you mean "--version"' troupe --verison
-    check 2 'unknown option -n; see troupe run --help' troupe run -n 4 p.yaml
+    local option
+    for option in --core --cores=4 --jobs -j -j4 -n; do
+        check 2 "unknown option ${option%=4}; --local=CORES runs on so many cores of this machine" \
+            troupe run "$option" 4 p.yaml
+    done
+    check 2 'unknown option -n; see troupe ls --help' troupe ls -n
     check 2 'unknown option gpu; see `troupe config`' troupe config gpu
     check 2 "unknown option -x" troupe plan -x p.yaml
+}
+
+@test "a plan in a folder that was removed says so" {
+    pipeline <<<'{troupe: 1, stages: [{name: a, run: x}]}'
+    mkdir gone && cd gone && rmdir ../gone
+    check 4 '^troupe: no working folder: No such file' troupe plan "$BATS_TEST_TMPDIR/p.yaml"
 }
 
 @test "an option's value may follow or stand behind =" {

@@ -16,8 +16,9 @@ load common
     [ "$(cat first/pipeline.yaml)" = mine ]
     check 2 "no/such" troupe init no/such
     check 2 "one FOLDER" troupe init a b
-    troupe init >/dev/null
-    [ -f pipeline.yaml ]
+    troupe init >here
+    [ -f pipeline.yaml ] && rm pipeline.yaml
+    troupe init . | sed 's,^\./,,' | cmp - here
     check 2 "/dev/full/pipeline.yaml" troupe init /dev/full
 }
 
