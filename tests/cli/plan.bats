@@ -266,7 +266,7 @@ stages:
   - {name: b, run: "true"}
 END
     echo '{site: 1, local: {gpu: ["0", "1", "2", "3"]}}' >site.yaml
-    check 0 "^profile tight: cpus limits an executor to 2 tasks: gpu 4 are enough for 4" \
+    check 0 "^profile tight: cpus limits an executor to 2 tasks: gpu 4 would take 4" \
         troupe plan --local=2 --site site.yaml p.yaml
     [ "$(grep -c "^profile .*limits" <<<"$output")" = 1 ]
     run troupe plan --local=2 --site site.yaml --json p.yaml

@@ -89,7 +89,7 @@ TEST("executors excluded for the stage are named")
         fail_first(&w);
     g_assert_cmpuint(w.nattempts, ==, 0);
     g_assert_cmpstr(why(&w, 0), ==,
-                    "executor 1 is excluded for the stage: 1 tasks failed there "
+                    "executor 1 is excluded for the stage: 1 task failed there "
                     "(excludeOnFailure.stage.maxFailedTasksPerExecutor), and so is the "
                     "other; another executor is asked for");
     IS(&w, 0, "excluded");

@@ -41,7 +41,7 @@ TEST("two profiles are refused by their names")
     g_assert_cmpint(
         trp_profiles_of_stage(m, (trp_profile_id[]){one, one, two}, 3, &id, &err), ==,
         TRP_EINVAL);
-    assert_contains(err.text, "Multiple ResourceProfiles specified in the RDDs");
+    assert_contains(err.text, "one stage has several profiles, ");
     assert_contains(err.text, "rp1");
     assert_contains(err.text, "rp2");
     g_assert_cmpint(trp_profiles_of_stage(m, (trp_profile_id[]){{50}}, 1, &id, &err),

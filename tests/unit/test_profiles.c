@@ -301,12 +301,12 @@ TEST("waste is told")
     char buf[8] = "x";
 
     assert_waste(m, "cores 30, gpu 2 | gpu 1/2",
-                 "gpu limits an executor to 4 tasks: cores 30 are enough for 30");
+                 "gpu limits an executor to 4 tasks: cores 30 would take 30");
     assert_waste(m, "cores 10, gpu 1 | cpus 2, gpu 0.1",
-                 "cpus limits an executor to 5 tasks: gpu 1 are enough for 10");
+                 "cpus limits an executor to 5 tasks: gpu 1 would take 10");
     assert_waste(m, "cores 30, a 8, b 1 | a 1, b 1",
-                 "b limits an executor to 1 task: cores 30 are enough for 30, a 8 are "
-                 "enough for 8");
+                 "b limits an executor to 1 task: cores 30 would take 30, a 8 would "
+                 "take 8");
     assert_waste(m, "cores 2, gpu 2 | gpu 1", "");
     assert_waste(m, "cores 2, gpu 2 | cpus 1", "");
     assert_waste(m, "cpus 1", "");

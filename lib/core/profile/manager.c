@@ -440,11 +440,9 @@ int trp_profiles_of_stage(trp_profiles *m, const trp_profile_id *v, size_t n,
         return TRP_OK;
     }
     if (!m->defaults.merge_conflicts)
-        return trp_error_set(
-            err, TRP_EINVAL,
-            "Multiple ResourceProfiles specified in the RDDs: one stage has profiles "
-            "%s "
-            "and %s; use one, or set scheduler.resource.profileMergeConflicts=true",
-            m->v[v[0].n]->name, m->v[v[other].n]->name);
+        return trp_error_set(err, TRP_EINVAL,
+                             "one stage has several profiles, %s and %s; use one, or "
+                             "set scheduler.resource.profileMergeConflicts=true",
+                             m->v[v[0].n]->name, m->v[v[other].n]->name);
     return trp_profiles_merged(m, v, n, ret_id, err);
 }

@@ -90,7 +90,7 @@ trp_profiles_equivalent(const trp_profiles *p, const struct trp_resource_profile
 int trp_profiles_supported(const trp_profiles *p, trp_profile_id id, trp_error *err);
 
 /* What an executor of profile `id` has more of than its slots can use, as one line into
- * buf: "gpu limits an executor to 4 tasks: cores 30 are enough for 30". Returns whether
+ * buf: "gpu limits an executor to 4 tasks: cores 30 would take 30". Returns whether
  * there is any such waste; buf is "" when there is none. Never an error. */
 bool trp_profiles_waste(const trp_profiles *p, trp_profile_id id, char *buf,
                         size_t size);
@@ -110,7 +110,7 @@ int trp_profiles_merged(trp_profiles *p, const trp_profile_id *v, size_t n,
 
 /* The profile of a stage whose pipelined chain carries the explicit profiles `v` (may
  * hold the same id more than once): none → default, one → it, several → TRP_EINVAL
- * ("Multiple ResourceProfiles specified in the RDDs …") or, with merge_conflicts, the
+ * ("one stage has several profiles, …") or, with merge_conflicts, the
  * merged one, reusing an equivalent profile's id or adding it. */
 int trp_profiles_of_stage(trp_profiles *p, const trp_profile_id *v, size_t n,
                           trp_profile_id *ret_id, trp_error *err);

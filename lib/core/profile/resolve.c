@@ -239,17 +239,16 @@ bool trp_resolve_waste(const struct trp_resolve_rules *rules,
 
     if (strcmp(p->limiting, "cpus") != 0 && p->task_cpus * p->slots < p->cores)
         used = (size_t)snprintf(list, sizeof(list),
-                                "cores %" PRId64 " are enough for %" PRId64, p->cores,
+                                "cores %" PRId64 " would take %" PRId64, p->cores,
                                 p->cores / p->task_cpus);
     for (uint32_t i = 0; i < p->ncustom; i++) {
         const struct trp_custom *c = &p->custom[i];
         int64_t has = custom_of(side, c->name)->executor;
         if (c->task == 0 || tasks_in(has, c->task) <= p->slots || used >= sizeof(list))
             continue;
-        used +=
-            (size_t)snprintf(list + used, sizeof(list) - used,
-                             "%s%s %" PRId64 " are enough for %" PRId64,
-                             used ? ", " : "", c->name, has, tasks_in(has, c->task));
+        used += (size_t)snprintf(
+            list + used, sizeof(list) - used, "%s%s %" PRId64 " would take %" PRId64,
+            used ? ", " : "", c->name, has, tasks_in(has, c->task));
     }
     if (used > 0)
         snprintf(buf, size, "%s limits an executor to %" PRIu32 " task%s: %s",

@@ -22,9 +22,10 @@ char *trp_health_why(const struct trp_health_config *c, const trp_health_tracker
     else if (trp_health_executor_excluded(t, executor))
         snprintf(buf, size,
                  "executor %s is excluded for the application: %u"
-                 " tasks, or a fetch of an output, failed there "
+                 " task%s, or a fetch of an output, failed there "
                  "(excludeOnFailure.application.maxFailedTasksPerExecutor)",
-                 executor_name, c->app_tasks_per_executor);
+                 executor_name, c->app_tasks_per_executor,
+                 c->app_tasks_per_executor == 1 ? "" : "s");
     else if (!record)
         return buf;
     else if (trp_health_stage_node_out(record, node))
@@ -36,9 +37,10 @@ char *trp_health_why(const struct trp_health_config *c, const trp_health_tracker
     else if (trp_health_look(record, executor, node) == TRP_HEALTH_OUT)
         snprintf(buf, size,
                  "executor %s is excluded for the stage: %u"
-                 " tasks failed there "
+                 " task%s failed there "
                  "(excludeOnFailure.stage.maxFailedTasksPerExecutor)",
-                 executor_name, c->stage_tasks_per_executor);
+                 executor_name, c->stage_tasks_per_executor,
+                 c->stage_tasks_per_executor == 1 ? "" : "s");
     else if (trp_health_look_task(record, task, TRP_NONE, node))
         snprintf(buf, size,
                  "task %u is excluded from node %s: it failed there %u times "
