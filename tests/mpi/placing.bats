@@ -63,7 +63,7 @@ Y
     [ "$(cat 0.1.out)" != "$(cat 0.0.out)" ]
     grep "TroupeMessage.*executor $(cat 0.0.out) is excluded for its failures" ../../events.jsonl
     cd - >/dev/null
-    echo '{troupe: 1, stages: [{name: s, run: "false"}]}' >p.yaml
+    echo '{troupe: 1, stages: [{name: s, run: "false", retries: {max_failures: 4}}]}' >p.yaml
     run -1 troupe run --local=1 --set excludeOnFailure.enabled=true \
         --set scheduler.excludeOnFailure.unschedulableTaskSetTimeout=100 p.yaml
     [[ "$output" == *"p.yaml:1:"*"stage s: "*"task 0 cannot run anywhere due to node and executor excludeOnFailure"* ]]
