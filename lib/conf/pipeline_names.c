@@ -31,9 +31,12 @@ static bool starts(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/* A param or a column is near to others of its kind only. */
 static bool try_name(struct trp_nearest *near, const char *word, const char *name)
 {
-    trp_nearest_try(near, name);
+    const char *kind = starts(word, PARAM) ? PARAM : starts(word, COLUMN) ? COLUMN : "";
+    if (starts(name, kind))
+        trp_nearest_try(near, name);
     return strcmp(word, name) == 0;
 }
 

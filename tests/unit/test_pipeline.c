@@ -953,6 +953,8 @@ TEST("what only a shell would expand is told where none reads it")
         "it; "
         "write ${col.x}\n"
         "11:20 stage b: no run sets TROUPE_TSAK; did you mean \"TROUPE_TASK\"?\n");
+    warns("troupe: 1\nstages:\n  - {name: b, run: echo $TROUPE_PARAM_k}\n",
+          "3:20 stage b: no run sets TROUPE_PARAM_k\n");
     static const char braces[] =
         "troupe: 1\nstages:\n  - {name: a, argv: [\"${TROUPE_TASK}\"]}\n";
     check_refused(braces, sizeof braces - 1, "3:22",
