@@ -161,11 +161,10 @@ static void virtual_run(const struct key *k)
 }
 
 /* Keys of a stage that the engine does not know of: they are the driver's. */
-static const char *const drivers[] = {"name",        "run",       "argv",    "env",
-                                      "allow_empty", "cwd",       "timeout", "outputs",
-                                      "when",        "task_logs", "prelude", "wrap",
-                                      "inputs",      "always",    "shell",   "params",
-                                      NULL};
+static const char *const drivers[] = {
+    "name",    "run",     "argv",  "env",       "allow_empty", "cwd",
+    "timeout", "outputs", "when",  "task_logs", "prelude",     "wrap",
+    "inputs",  "always",  "shell", "params",    NULL};
 
 /* A new key is tried above, or named as the driver's. */
 TEST("each key of a stage is tried")

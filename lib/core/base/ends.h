@@ -86,7 +86,7 @@ struct trp_end {
     int64_t duration_ns; /* wall, where it ran */
     int64_t cpu_ns;      /* user + system */
     int64_t peak_kib;    /* peak memory; 0: not known */
-    int64_t limit_mib;   /* with TRP_END_MEMORY, or SUCCESS that may be that: the limit */
+    int64_t limit_mib; /* with TRP_END_MEMORY, or SUCCESS that may be that: the limit */
     uint64_t records_in, records_out, bytes_in, bytes_out; /* functions; else 0 */
     bool has_data;                                         /* `data` is there */
     struct trp_end_data data;

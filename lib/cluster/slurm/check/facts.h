@@ -41,7 +41,7 @@ struct trp_slurm_file {
 /* Our line of plugstack.conf, and the plugin. */
 struct trp_slurm_plugin {
     struct trp_slurm_file line; /* path: FILE:LINE, or plugstack.conf */
-    int64_t changed; /* its file here, in seconds since 1970; 0: not known */
+    int64_t changed;            /* its file here, in seconds since 1970; 0: not known */
     bool required;
     const char *site;             /* of its site=, or the usual one */
     struct trp_slurm_file file;   /* the .so */
