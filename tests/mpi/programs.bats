@@ -191,7 +191,7 @@ gpus() {
 
 @test "two profiles in one stage are an error that names the option which merges them" {
     run -2 troupe run --quiet -- "$programs/conflict"
-    [[ "$output" == *"profiles one and other; use one, or set scheduler.resource.profileMergeConflicts=true"* ]]
+    [[ "$output" == *"one stage has several profiles, one and other; use one, or set scheduler.resource.profileMergeConflicts=true"* ]]
     run -0 troupe run --quiet --set scheduler.resource.profileMergeConflicts=true --run-name r -- "$programs/conflict"
     [ "$output" = "count 100" ]
     # the larger of each
