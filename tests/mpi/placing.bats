@@ -115,8 +115,9 @@ Y
     wait_until had r ExecutorAdded 2
     touch go
     await $!
-    # Stages are numbered as they stand in the file.
-    fields r TaskStart "Stage ID" >order
+    # Stages are numbered as they stand in the file. A task that was sent ahead may be recalled.
+    paste -d ' ' <(fields r TaskEnd "Stage ID") <(fields r TaskEnd "Task End Reason" Reason) |
+        sed -n 's/ Success$//p' >order
     [ "$(wc -l <order)" = 83 ]
     [ "$(head -n 3 order | tr '\n' ' ')" = "0 1 1 " ]
     rm go
