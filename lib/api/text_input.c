@@ -42,7 +42,7 @@ static int files_find(const char *pattern, struct text_files *l, trp_error *err)
     if (rc < 0)
         return rc;
     l->n = found;
-    l->sizes = malloc((found + 1) * sizeof(*l->sizes));
+    l->sizes = calloc(found + 1, sizeof(*l->sizes));
     if (!l->sizes)
         return trp_error_set(err, TRP_ENOMEM, "out of memory for a file list");
     size_t kept = 0;
