@@ -109,7 +109,7 @@ Y
 @test "a gang of MPICH whose mpirun is killed is run again, and no rank of it is left" {
     both
     meets mpich
-    echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, argv: [./mpich-meets, wait, go]}]}' >p.yaml
+    echo '{troupe: 1, stages: [{name: g, mpi: {ranks: 2}, argv: [./mpich-meets, wait, go], retries: {max_failures: 2}}]}' >p.yaml
     troupe run --local=2 --run-name r p.yaml >out 2>&1 &
     wait_until grep -q "rank 1 of 2" troupe-runs/r/logs/g/0.0.1.out
     local first
