@@ -229,7 +229,7 @@ int trp_settings_load(const struct trp_settings_request *q, struct trp_settings 
                       trp_error *err)
 {
     memset(ret, 0, sizeof *ret);
-    int code = trp_site_load(q->site, &ret->site, err);
+    int code = trp_site_load_told(q->site, say_wrong, NULL, &ret->site, err);
     if (code == 0 && q->pipeline)
         code = load_pipeline(q, ret, err);
     ret->listener = (struct trp_pipeline_listener){say_warning, ret->pipeline};

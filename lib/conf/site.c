@@ -82,15 +82,18 @@ static void join_options(trp_yaml *y, struct trp_site_loading *l)
     s->noptions = n;
 }
 
-static int finish_site(struct trp_site_loading *l, trp_yaml *y, trp_site **ret,
-                       trp_error *err)
+static int finish_site(struct trp_site_loading *l, trp_yaml *y,
+                       void (*tell)(void *context, const char *text), void *context,
+                       trp_site **ret, trp_error *err)
 {
-    trp_yaml_mapping(y, trp_yaml_root(y), "a site file", site_keys,
-                     TRP_YAML_COUNT(site_keys), l);
+    bool sound = trp_yaml_mapping(y, trp_yaml_root(y), "a site file", site_keys,
+                                  TRP_YAML_COUNT(site_keys), l);
     join_options(y, l);
-    trp_site_check_denied(y, &l->site);
-    trp_site_check_routes(y, &l->site);
-    int code = trp_yaml_verdict(y, err);
+    if (!l->lacks_resources && (sound || l->site.nresources)) {
+        trp_site_check_denied(y, &l->site);
+        trp_site_check_routes(y, &l->site);
+    }
+    int code = trp_yaml_verdict_told(y, tell, context, err);
     if (code == 0) {
         trp_site_warn_shadowed(y, &l->site);
         code = trp_yaml_verdict(y, err);
@@ -103,8 +106,9 @@ static int finish_site(struct trp_site_loading *l, trp_yaml *y, trp_site **ret,
     return code;
 }
 
-int trp_site_parse(const char *file, const char *text, size_t size, trp_site **ret,
-                   trp_error *err)
+static int read_site(const char *file, const char *text, size_t size,
+                     void (*tell)(void *context, const char *text), void *context,
+                     trp_site **ret, trp_error *err)
 {
     trp_yaml *y;
     struct trp_site_loading *l = new_site(file, err);
@@ -115,10 +119,22 @@ int trp_site_parse(const char *file, const char *text, size_t size, trp_site **r
         trp_site_free(&l->site);
         return code;
     }
-    return finish_site(l, y, ret, err);
+    return finish_site(l, y, tell, context, ret, err);
+}
+
+int trp_site_parse(const char *file, const char *text, size_t size, trp_site **ret,
+                   trp_error *err)
+{
+    return read_site(file, text, size, NULL, NULL, ret, err);
 }
 
 int trp_site_load(const char *path, trp_site **ret, trp_error *err)
+{
+    return trp_site_load_told(path, NULL, NULL, ret, err);
+}
+
+int trp_site_load_told(const char *path, void (*tell)(void *context, const char *text),
+                       void *context, trp_site **ret, trp_error *err)
 {
     const char *variable = getenv("TROUPE_SITE");
     if (!path && variable && *variable)
@@ -126,7 +142,7 @@ int trp_site_load(const char *path, trp_site **ret, trp_error *err)
     if (!path && access(SITE_FILE, F_OK) == 0)
         path = SITE_FILE;
     if (path)
-        return trp_site_parse(path, NULL, 0, ret, err);
+        return read_site(path, NULL, 0, tell, context, ret, err);
     struct trp_site_loading *l = new_site("", err);
     if (!l)
         return TRP_ENOMEM;

@@ -122,6 +122,10 @@ typedef struct trp_site {
  * exist is TRP_EINVAL. Without any file an empty site is returned; `gpu` always maps to
  * gres:gpu and CUDA_VISIBLE_DEVICES unless the file says otherwise. */
 int trp_site_load(const char *path, trp_site **ret, trp_error *err);
+/* The same for who can tell several errors of the file, up to 20: all but the last are
+ * told, which is in `err`. `tell` may be NULL. */
+int trp_site_load_told(const char *path, void (*tell)(void *context, const char *text),
+                       void *context, trp_site **ret, trp_error *err);
 /* The same from memory; `file` is for messages. `text` NULL: that of the file. */
 int trp_site_parse(const char *file, const char *text, size_t size, trp_site **ret,
                    trp_error *err);

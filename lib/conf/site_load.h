@@ -15,6 +15,7 @@ struct trp_site_loading {
     /* While reading: what `memory:` and `limits:` mean as options. */
     struct trp_pair implied[TRP_SITE_IMPLIED_OPTIONS];
     uint32_t nimplied;
+    bool lacks_resources; /* some could not be read: who names one may be right */
 };
 
 /* Readers of the top level's keys; `context` is a struct trp_site_loading. */

@@ -96,7 +96,8 @@ static TRP_YAML_READER(read_target)
         if (name)
             r->kind = targets[i].kind;
     }
-    r->target = name ? text + (name - text) : NULL;
+    /* A wrong one is one, too, for conditions that name the resource. */
+    r->target = name ? text + (name - text) : text ? text : (char *)(uintptr_t)GPU;
     if (text && !name)
         trp_yaml_wrong(
             y, value->mark,
@@ -143,17 +144,23 @@ static void read_resource(trp_yaml *y, const struct trp_yaml_node *node,
 {
     struct reading r = {.it = it};
     it->countable = true;
-    TRP_YAML_MAPPING(y, node, "a resource", &r, TRP_YAML_READ("slurm", read_target),
-                     TRP_YAML_READ("env", read_variable),
-                     TRP_YAML_READ("countable", read_countable));
+    bool sound =
+        TRP_YAML_MAPPING(y, node, "a resource", &r, TRP_YAML_READ("slurm", read_target),
+                         TRP_YAML_READ("env", read_variable),
+                         TRP_YAML_READ("countable", read_countable));
+    if (!sound && !it->target)
+        it->target = (char *)(uintptr_t)GPU; /* a key may be `slurm`, misspelt */
     settle_resource(y, &r);
 }
 
 TRP_YAML_READER(trp_site_read_resources)
 {
-    trp_site *s = context;
-    if (!trp_yaml_is_mapping(y, value, "resources") || value->count == 0)
+    struct trp_site_loading *l = context;
+    trp_site *s = &l->site;
+    l->lacks_resources = !trp_yaml_is_mapping(y, value, "resources");
+    if (l->lacks_resources || value->count == 0)
         return;
+    l->lacks_resources = true;
     if (!trp_yaml_is_bounded(y, value, "resources", TRP_SITE_RESOURCES))
         return;
     s->resources = trp_yaml_alloc(y, value->count, sizeof(*s->resources));
@@ -170,6 +177,7 @@ TRP_YAML_READER(trp_site_read_resources)
         s->nresources++;
         read_resource(y, key->next, r);
     }
+    l->lacks_resources = s->nresources < value->count;
 }
 
 /* ---- local: ---- */

@@ -25,6 +25,32 @@ load common
     [ "$(value --pipeline p.yaml --set task.maxFailures=8)" = "8 command line" ]
 }
 
+@test "all errors of a site file are told, the first twenty by their places, and no others for these" {
+    cat >site.yaml <<'END'
+site: 1
+resources: {a: {slurm: none}, b: {slrm: "license:b"}, c: {slurm: "license:c"}}
+route:
+  - {when: {a: ">0", b: ">0", d: ">0"}, partition: p}
+  - {when: {c: many}, partitoin: p}
+limits: {executors: -1, deny: [b, e]}
+options: {no.such: 1}
+END
+    local call
+    for call in config topo "plan p.yaml"; do
+        # shellcheck disable=SC2086 # two words
+        run troupe $call --site site.yaml
+        [ "$status" = 2 ]
+        [ "$(cut -d ' ' -f -2 <<<"$output")" = "$(printf 'troupe: site.yaml:%s:\n' 2:24 2:35 4:34 5:16 5:23 \
+            6:21 6:31 7:11)" ]
+    done
+    echo '{site: 1, resorces: {d: {slurm: "license:d"}}, route: [{when: {d: 1}}], limits: {deny: [d]}}' >site.yaml
+    run troupe config --site site.yaml
+    [[ "${#lines[@]}" = 1 && "$output" == *':1:11: unknown key "resorces"'* ]]
+    { echo '{site: 1,'; seq -f 'x%g: y,' 30; echo '}'; } >site.yaml
+    run troupe config --site site.yaml
+    [[ "${#lines[@]}" = 20 && "${lines[19]}" == *'site.yaml:21:1: unknown key "x20"'* ]]
+}
+
 @test "one KEY is one document, an unknown one is an error" {
     run troupe config --json run.grace
     [ "$status" = 0 ]
