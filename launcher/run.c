@@ -21,6 +21,7 @@
 
 #include "choice_lines.h"
 #include "commands.h"
+#include "conf/wording.h"
 #include "core/base/utf8.h"
 #include "driver/done_log.h"
 #include "driver/fit.h"
@@ -56,6 +57,8 @@ struct run {
     char *rank, *app; /* troupe-rank; the application's path */
     char **kept;      /* "KEY=VALUE" taken from the earlier call */
     uint32_t nkept;
+    struct trp_name_list unnamed; /* params that have changed, which no stage names … */
+    char *one_unnamed;            /* … the first of them; NULL: there is none */
     struct trp_kept_lists kept_lists; /* with --as-it-was */
     struct trp_carried carried;
     bool plan, json; /* troupe plan --resume */
@@ -138,9 +141,36 @@ static int find_pipeline(struct run *r, trp_error *err)
     return r->stored ? 0 : trp_error_set(err, TRP_ENOMEM, "out of memory");
 }
 
+/* Notes the params that are others than in the earlier start, for which nothing runs
+ * again. */
+static void note_unnamed(struct run *r, const trp_pipeline *was)
+{
+    const trp_pipeline *now = r->settings.pipeline;
+    for (uint32_t i = 0; i < now->nparams; i++) {
+        const struct trp_pair *p = &now->params[i];
+        uint32_t k = 0;
+        while (k < was->nparams && strcmp(was->params[k].key, p->key) != 0)
+            k++;
+        if (k == was->nparams || strcmp(was->params[k].value, p->value) == 0 ||
+            trp_param_is_named(now, i))
+            continue;
+        trp_name_list_add(&r->unnamed, p->key);
+        r->one_unnamed = r->one_unnamed ? r->one_unnamed : p->key;
+    }
+}
+
+static void print_unnamed(const struct run *r, FILE *to, const char *lead)
+{
+    if (r->one_unnamed)
+        fprintf(to,
+                "%sno stage names these params, which have changed: %s (a script that "
+                "reads TROUPE_PARAM_%s by itself: list it in params)\n",
+                lead, r->unnamed.text, r->one_unnamed);
+}
+
 /* Has it the name of the earlier one, or a stage of it? What was stored and cannot be
  * read is no reason to refuse anything. */
-static int check_same(const struct run *r, trp_error *err)
+static int check_same(struct run *r, trp_error *err)
 {
     const trp_pipeline *now = r->settings.pipeline;
     trp_pipeline *was = NULL;
@@ -155,6 +185,8 @@ static int check_same(const struct run *r, trp_error *err)
                                     "is %s: they have no stage in common; run it "
                                     "without --resume",
                                     now->file, now->name, r->folder->shown, was->name);
+    if (code == 0 && was)
+        note_unnamed(r, was);
     trp_pipeline_free(was);
     return code;
 }
@@ -301,6 +333,8 @@ static int prepare(struct run *r, trp_error *err)
     }
     if (code == 0 && !r->plan)
         trp_settings_missing(&r->settings);
+    if (code == 0 && !r->plan && !c->dry_run && !c->quiet)
+        print_unnamed(r, stderr, "troupe: ");
     if (code == 0 && *r->settings.site->file)
         r->site = realpath(r->settings.site->file, NULL);
     if (code == 0)
@@ -392,6 +426,8 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
                                              .each = r->form == TRP_PLAN_ALL};
         trp_choice_lines_print(p, choices, &how);
     }
+    if (code == 0 && !r->json && !r->explains)
+        print_unnamed(r, stdout, "");
     if (choices)
         trp_stage_choices_free(choices, p->nstages);
     return code;

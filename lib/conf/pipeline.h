@@ -200,6 +200,7 @@ typedef struct trp_pipeline {
     /* Borrowed: lists and tables as they were (driver/kept_lists.h); NULL: as they are. */
     const struct trp_kept_lists *kept_lists;
     const struct trp_pipeline_listener *listener; /* borrowed; NULL: nobody is told */
+    bool *in_values; /* of each param: ${NAME} stands in a value */
 } trp_pipeline;
 
 /* What the file takes from outside. */

@@ -93,6 +93,8 @@ static bool list_params(struct values *v, const struct trp_yaml_node *params)
         v->nparams++;
     }
     qsort(v->params, v->nparams, sizeof *v->params, by_name);
+    v->p->in_values =
+        trp_yaml_alloc(v->y, (size_t)v->nparams + 1, sizeof *v->p->in_values);
     return true;
 }
 
@@ -267,6 +269,8 @@ static void take_name(struct values *v, const char *name, size_t n)
         (!strcmp(copy, "TROUPE_TASK") || !strcmp(copy, "TROUPE_ITEM"))) {
         put_name(v, copy[7] == 'T' ? "task" : "item", 4);
     } else if (p && p->place < v->above) {
+        if (v->p->in_values)
+            v->p->in_values[p->place] = true;
         v->made += p->value->size;
         if (v->made <= VALUES_MAX)
             put_literal(v, p->value->text, p->value->size);

@@ -152,6 +152,14 @@ static bool names_param(const struct trp_pipeline_stage *s, const char *key)
     return named;
 }
 
+bool trp_param_is_named(const trp_pipeline *p, uint32_t param)
+{
+    bool named = p->in_values[param];
+    for (uint32_t i = 0; i < p->nstages + p->nabsent && !named; i++)
+        named = names_param(&p->stages[i], p->params[param].key);
+    return named;
+}
+
 static void put_params(struct printer *p, const trp_pipeline *of,
                        const struct trp_pipeline_stage *s)
 {

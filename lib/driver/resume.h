@@ -61,6 +61,8 @@ struct trp_stage_choice {
         [320]; /* what was done is to be done again, because of this; "": nothing is */
 };
 
+/* Whether a value of the file or a stage names the param, by its place. */
+bool trp_param_is_named(const trp_pipeline *p, uint32_t param);
 /* What resume.check says. */
 bool trp_resume_checks_contents(const trp_options *o);
 /* Whether these leave a stage to run: TRP_EINVAL as below. */

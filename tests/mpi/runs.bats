@@ -177,7 +177,7 @@ Y
     mkdir fq && touch fq/a.fq.gz "fq/b c.fq"
     cat >p.yaml <<'Y'
 troupe: 1
-params: {n: 2, in: fq, glob: "${in}/*[qz]"}
+params: {n: 2, in: fq, glob: "${in}/*[qz]", html: x, css: x}
 stages:
   - {name: a, tasks: "${n}", run: "echo $TROUPE_PARAM_n; d=x; echo ${d}"}
   - name: b
@@ -207,7 +207,15 @@ Y
     run -0 troupe run --dry-run --resume r
     [[ "$output" == *"b: 1 task is done"* ]]
     run -0 troupe run --dry-run --resume r --param n=4
-    [[ "$output" == *"a: 4 tasks"* ]]
+    [[ "$output" == *"a: 4 tasks"* && "$output" != *"no stage names"* ]]
+    touch "fq/b c.out"
+    local words="no stage names these params, which have changed: html, css (a script that reads TROUPE_PARAM_html"
+    run -0 troupe plan --local=2 --resume r --param html=y --param css=y --param n=3
+    [[ "$output" == *$'\n'"$words by itself: list it in params)" ]]
+    run -0 troupe run --local=2 --resume r --param html=y --param css=y
+    [[ "$output" == *"troupe: $words"* ]]
+    run -0 troupe plan --local=2 --resume r
+    [[ "$output" == *"a: does not run"* && "$output" != *"no stage names"* ]]
 }
 
 @test "rows of a table, products, aliases and when; a changed row runs again" {

@@ -162,6 +162,21 @@ TEST("params count where a stage names them")
     files_free(r.dir);
 }
 
+TEST("a param is named in a value, by its variable or in a stage's params")
+{
+    static const char yaml[] =
+        "troupe: 1\nparams: {a: 1, b: \"${a}\", c: 1, d: 1, e: 1, f: 1, g: 1}\n"
+        "profiles: {p: {executor: {cores: \"${c}\"}}}\nstages:\n"
+        "  - {name: s, run: \"x $TROUPE_PARAM_d ${b}\", params: [e]}\n"
+        "  - {name: t, run: x, when: \"${f}\", env: {G: \"$${g} TROUPE_PARAM_gg\"}}\n";
+    trp_pipeline *p;
+    trp_error err;
+    g_assert_cmpint(trp_pipeline_parse("p", yaml, strlen(yaml), &p, &err), ==, 0);
+    for (uint32_t i = 0; i < p->nparams; i++)
+        g_assert_cmpint(trp_param_is_named(p, i), ==, !strchr("bg", *p->params[i].key));
+    trp_pipeline_free(p);
+}
+
 TEST("a command that is changed back runs again")
 {
     struct run r = done_run();
