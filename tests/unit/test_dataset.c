@@ -553,7 +553,7 @@ TEST("one profile anywhere in the chain is the stage's")
     g_assert_cmpint(trp_count(trp_union(d, trp_with_resources(dp, p)), &n), ==, 0);
     g_assert_cmpuint(fake.profile.n, ==, p->id.n);
     g_assert_cmpint(trp_count(trp_with_resources(dp, q), &n), ==, TRP_EINVAL);
-    assert_error(ctx, "Multiple ResourceProfiles");
+    assert_error(ctx, "one stage has several profiles");
     g_assert_cmpint(trp_count(trp_union(dp, trp_with_resources(d, q)), &n), ==,
                     TRP_EINVAL);
     g_assert_cmpint(trp_finalize(ctx), ==, 2);
