@@ -155,7 +155,7 @@ int trp_flow_returned(struct trp_flow *f, const char *name, int rc, const trp_wr
     if (w->mistake)
         return trp_flow_mistake(f, "%s: %s", name, w->failed);
     if (rc != 0)
-        return trp_flow_fail(f, rc, "%s returned %d%s%s", name, rc,
+        return trp_flow_fail(f, rc, "function %s returned %d%s%s", name, rc,
                              w->failed ? ": " : "", w->failed ? w->failed : "");
     if (w->failed)
         return trp_flow_fail(f, trp_flow_killed(f) ? TRP_ECANCELLED : TRP_EINVAL,

@@ -19,7 +19,7 @@ int trp_flow_data_failed(struct trp_flow *f, const struct trp_combining *c,
 {
     const char *what = c->plan->function;
     if (c->code)
-        return trp_flow_fail(f, c->code, "%s returned %d", what, c->code);
+        return trp_flow_fail(f, c->code, "function %s returned %d", what, c->code);
     if (c->failed && err->code == TRP_EINVAL)
         return trp_flow_mistake(f, "%s: %s", what, c->failed);
     if (c->plan->kind == TRP_WIDE_SORT && !c->plan->order && err->code == TRP_EINVAL)

@@ -321,7 +321,7 @@ static void call_cogroup(struct trp_flow *f, const struct trp_wide_plan *p,
     if (!f->failed && f->source.mistake)
         trp_flow_mistake(f, "%s: %s", p->function, f->source.failed);
     else if (rc != 0)
-        trp_flow_fail(f, rc, "%s returned %d", p->function, rc);
+        trp_flow_fail(f, rc, "function %s returned %d", p->function, rc);
     else if (f->source.failed)
         trp_flow_fail(f, trp_flow_killed(f) ? TRP_ECANCELLED : TRP_EINVAL, "%s: %s",
                       p->function, f->source.failed);

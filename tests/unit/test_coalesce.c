@@ -418,7 +418,7 @@ TEST("a stage of coalesced partitions")
     d = trp_coalesce(trp_map(trp_range(ctx, 0, 100, 9), not_57, NULL, 0), 2);
     g_assert_cmpint(trp_count(d, &n), ==, TRP_EFAILED);
     assert_error(ctx, "task 1 ");
-    assert_error(ctx, "not_57 returned 3");
+    assert_error(ctx, "function not_57 returned 3");
     trp_error_clear(ctx);
     trp_finalize(ctx);
 }

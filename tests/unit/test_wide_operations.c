@@ -183,7 +183,7 @@ TEST("a combiner gets values in order")
     g_assert_cmpint(trp_count(trp_combine_by_key(d, twice, NULL, 0, 5), &n), <, 0);
     assert_error(ctx, "twice: a combine function must emit exactly one value");
     g_assert_cmpint(trp_count(trp_combine_by_key(d, refuses, NULL, 0, 5), &n), <, 0);
-    assert_error(ctx, "refuses returned 77");
+    assert_error(ctx, "function refuses returned 77");
     uint32_t attempts = fake.attempts;
     g_assert_cmpint(trp_count(trp_combine_by_key(d, mixes, NULL, 0, 5), &n), <, 0);
     assert_error(ctx, "mixes: some records have a key and some have none");
