@@ -280,6 +280,13 @@ static bool began(const char *path)
     return has(path, "state/run_spec.json") || has(path, "events.jsonl");
 }
 
+static int taken(const char *path, trp_error *err)
+{
+    return trp_error_set(err, TRP_EEXIST,
+                         "%s is there already: use --resume %s or another name",
+                         trp_run_shown(path), strrchr(path, '/') + 1);
+}
+
 /* A folder of that name that is there: 0 when it was made for a run that did not begin,
  * since the disk was full, say. */
 static int use_again(const char *path, trp_error *err)
@@ -288,9 +295,7 @@ static int use_again(const char *path, trp_error *err)
     bool is_folder = trp_held_stat(path, &st) == 0 && S_ISDIR(st.st_mode);
     return take_reserved(path) || (is_folder && !has(path, RESERVED) && !began(path))
                ? 0
-               : trp_error_set(err, TRP_EEXIST,
-                               "%s is there already: use --resume %s or another name",
-                               trp_run_shown(path), strrchr(path, '/') + 1);
+               : taken(path, err);
 }
 
 /* Holds RUNS, which is made when it is not there. */
@@ -380,8 +385,8 @@ static int fill(trp_run_folder *f, const char *app, bool was_there, trp_error *e
     int code = make_inside(f->path, err);
     if (code == 0)
         code = lock_run(f->path, &f->lock_fd, err);
-    if (code == 0 && was_there && began(f->path))
-        code = trp_error_set(err, TRP_EEXIST, "%s is there already", f->shown);
+    if (code == TRP_ESTATE || (code == 0 && was_there && began(f->path)))
+        return taken(f->path, err);
     if (code == 0)
         code = trp_held_identify(f->path, err);
     if (code == 0)
@@ -409,7 +414,7 @@ int trp_run_folder_new(const char *runs, const char *app, const char *run_name,
         return TRP_ENOMEM;
     code = fill(f, app, there == 1, err);
     if (code < 0) {
-        if (there == 0 && code != TRP_ESTATE)
+        if (there == 0 && code != TRP_EEXIST)
             unmake(path);
         trp_run_folder_free(f);
         return code;

@@ -241,7 +241,8 @@ TEST("the folder of a run that did not begin is used again")
     trp_error err = {0};
     char *state = g_build_filename(f->path, "state", "run.json", NULL);
     char *id = g_build_filename(f->path, "state", "id", NULL);
-    refuse(base, "r", TRP_ESTATE, "is still running");
+    /* another that starts at the same moment */
+    refuse(base, "r", TRP_EEXIST, "use --resume r or another name");
     g_assert_true(g_file_test(state, G_FILE_TEST_EXISTS));
     trp_run_folder_free(f);
     /* as a disk leaves it that was full */
