@@ -170,10 +170,24 @@ bool trp_run_folder_is_driven(const char *run_dir)
     return is;
 }
 
-/* RUNS/last → name, at once. */
+/* This process belongs to a task of a run that lies in `runs`, too. */
+static bool is_in_task(const char *runs)
+{
+    const char *outer = getenv("TROUPE_RUN");
+    char path[LONG_PATH];
+    struct stat st;
+    if (!outer || !getenv("TROUPE_TASK") || check_name(outer, NULL) < 0)
+        return false;
+    snprintf(path, sizeof path, "%s/%s", runs, outer);
+    return trp_held_stat(path, &st) == 0;
+}
+
+/* RUNS/last → name, at once. The run around a task stays the newest. */
 static int link_last(const char *runs, const char *name, trp_error *err)
 {
     char last[LONG_PATH], fresh[LONG_PATH + NAME_MAX_CHARS];
+    if (is_in_task(runs))
+        return 0;
     snprintf(last, sizeof last, "%s/last", runs);
     snprintf(fresh, sizeof fresh, "%s/.last.%.80s", runs, name);
     trp_held_unlink(fresh, 0);

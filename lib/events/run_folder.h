@@ -17,7 +17,8 @@
  * owner: a folder that is a link, another user's or writable for others is refused
  * (TRP_ESYSTEM), with words that say what to do.
  *
- * `RUNS/last` links to the newest; `RUNS/.history/` has the event logs
+ * `RUNS/last` links to the newest, which a run that a task of another in RUNS starts is
+ * not; `RUNS/.history/` has the event logs
  * under names that Spark's History Server accepts.
  */
 #ifndef TRP_EVENTS_RUN_FOLDER_H

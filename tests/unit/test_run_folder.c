@@ -99,6 +99,19 @@ TEST("a run has its folders, modes and the link last")
     g_free(to);
     to = g_file_read_link(last, NULL);
     g_assert_cmpstr(to, ==, "try-2");
+    g_setenv("TROUPE_RUN", "try-2", TRUE); /* within a task of it */
+    g_setenv("TROUPE_TASK", "0", TRUE);
+    trp_run_folder_free(make(base, "weather", "inner"));
+    g_free(to);
+    to = g_file_read_link(last, NULL);
+    g_assert_cmpstr(to, ==, "try-2");
+    g_setenv("TROUPE_RUN", "elsewhere", TRUE); /* of a run in another folder */
+    trp_run_folder_free(make(base, "weather", "try-3"));
+    g_unsetenv("TROUPE_RUN");
+    g_unsetenv("TROUPE_TASK");
+    g_free(to);
+    to = g_file_read_link(last, NULL);
+    g_assert_cmpstr(to, ==, "try-3");
     g_free(to);
     g_free(last);
     g_free(path);
