@@ -710,9 +710,9 @@ static void task_line(trp_command_job *j, uint32_t stage, enum trp_end_line_kind
     trp_end_line_add(&j->end, kind, "%s:%u:%u: stage %s: task %u %s %s%s%s%s",
                      trp_mark_file(j->c.pipeline->file, s->mark), s->mark.line,
                      s->mark.column, s->name, r->task,
-                     trp_failed_text(r->failures, failed, sizeof failed), r->reason,
-                     shell_hint(j, stage, see, hint, sizeof hint), see ? see : "",
-                     item_text(t, of, sizeof of));
+                     trp_failed_text(r->failures, r->reason, failed, sizeof failed),
+                     r->reason, shell_hint(j, stage, see, hint, sizeof hint),
+                     see ? see : "", item_text(t, of, sizeof of));
     free(see);
 }
 

@@ -279,10 +279,11 @@ static int task_failed(const struct inline_stage *s, const char *stage, uint32_t
     };
     char failed[48], why[600];
     const bool named = strcmp(s->job, stage) != 0; /* as the driver does */
+    trp_end_reason(&verdict, &end, 0, why, sizeof(why));
     return trp_error_set(err, TRP_EFAILED, "%s%s%sstage %s: task %u %s %s",
                          named ? "job " : "", named ? s->job : "", named ? ": " : "",
-                         stage, task, trp_failed_text(1, failed, sizeof(failed)),
-                         trp_end_reason(&verdict, &end, 0, why, sizeof(why)));
+                         stage, task, trp_failed_text(1, why, failed, sizeof(failed)),
+                         why);
 }
 
 static int task_succeeded(trp_inline *in, const struct inline_stage *s, uint32_t task,

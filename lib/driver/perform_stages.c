@@ -368,10 +368,11 @@ static void note_failure(trp_driver *d, const struct trp_driver_stage *s,
         trp_error_set(&why, a->stage_ended.code, "stage %s: %s", s->name,
                       a->stage_ended.text);
     else
-        trp_error_set(&why, a->stage_ended.code, "stage %s: task %u %s %s", s->name,
-                      s->failed.task,
-                      trp_failed_text(s->failed.times, failed, sizeof(failed)),
-                      s->failed.reason);
+        trp_error_set(
+            &why, a->stage_ended.code, "stage %s: task %u %s %s", s->name,
+            s->failed.task,
+            trp_failed_text(s->failed.times, s->failed.reason, failed, sizeof(failed)),
+            s->failed.reason);
     if (s->dataset == TRP_NONE) {
         blame(s->job, s->name, &why);
         return;

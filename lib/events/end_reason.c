@@ -137,11 +137,14 @@ char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end
     return buf;
 }
 
-char *trp_failed_text(uint32_t times, char *buf, size_t size)
+/* "with" stands only before what can follow it: the other reasons are no nouns. */
+char *trp_failed_text(uint32_t times, const char *reason, char *buf, size_t size)
 {
+    bool with = strncmp(reason, "exit status ", 12) == 0 ||
+                strncmp(reason, "a mistake ", 10) == 0;
     if (times == 1)
-        snprintf(buf, size, "failed once, with");
+        snprintf(buf, size, "failed once%s", with ? ", with" : ":");
     else
-        snprintf(buf, size, "failed %u times, last with", times);
+        snprintf(buf, size, "failed %u times, last%s", times, with ? " with" : ":");
     return buf;
 }

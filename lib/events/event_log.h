@@ -227,7 +227,8 @@ const struct trp_statistics *trp_event_log_statistics(const trp_event_log *l);
 char *trp_end_reason(const struct trp_action *verdict, const struct trp_end *end,
                      int64_t timeout_ns, char *buf, size_t size);
 
-/* "failed once, with", "failed 4 times, last with": before a reason. Returns buf. */
-char *trp_failed_text(uint32_t times, char *buf, size_t size);
+/* "failed once, with" or "failed once:", "failed 4 times, last with" or "failed 4 times,
+ * last:": what stands before `reason`, a text of trp_end_reason. Returns buf. */
+char *trp_failed_text(uint32_t times, const char *reason, char *buf, size_t size);
 
 #endif

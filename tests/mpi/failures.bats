@@ -94,7 +94,7 @@ stages:
   - {name: s, profile: p, tasks: 2, shell: [/bin/sh, -c], run: "[ $TROUPE_TASK = 0 ] || { until [ -e over ]; do sleep 0.01; done; exit 0; }; perl -e '$x = \"a\" x ($ARGV[0])' 300000000 | cat >made; touch over"}
 Y
     run -1 troupe run --keep-going p.yaml
-    [[ "$output" =~ "task 0 failed once, with killed for memory (limit 128 MiB, peak "[0-9]+" MiB)" ]]
+    [[ "$output" =~ "task 0 failed once: killed for memory (limit 128 MiB, peak "[0-9]+" MiB)" ]]
     [[ "$output" != *"task 1 failed"* ]]
 }
 

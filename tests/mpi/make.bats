@@ -144,7 +144,7 @@ Y
     run -1 troupe run --local=2 --keep-going --run-name r p.yaml
     [ "$(sort ran | tr '\n' ' ')" = "bx by x x y[1] z z " ]
     [[ "$output" == *"stage a: task 0, attempt 0: output o/x.* was not made; it is run again"* ]]
-    [[ "$output" == *"task 2 failed 2 times, last with output o/z.* was not made; item z"* ]]
+    [[ "$output" == *"task 2 failed 2 times, last: output o/z.* was not made; item z"* ]]
     grep -q '"Class Name":"troupe.OutputNotMade"' troupe-runs/r/events.jsonl
     run -0 troupe sim --replay troupe-runs/r/state/engine.trace
     # A task that succeeded then, and another pattern now: it is run again.
@@ -215,9 +215,9 @@ Y
     mkdir -p c/deep d/deep w
     touch -d '1 hour ago' a.o b.o m.o c/deep/x d/deep/x w/x
     run -1 troupe run --local=2 --keep-going --run-name r p.yaml
-    [[ "$output" == *"stage file: task 0 failed once, with output a.o is as it was before; write {file: a.o, optional: true} where a command may leave it so"* ]]
-    [[ "$output" == *"stage folder: task 0 failed once, with output c is as it was before"* ]]
-    [[ "$output" == *"stage link: task 0 failed once, with output l0 was not made"* ]]
+    [[ "$output" == *"stage file: task 0 failed once: output a.o is as it was before; write {file: a.o, optional: true} where a command may leave it so"* ]]
+    [[ "$output" == *"stage folder: task 0 failed once: output c is as it was before"* ]]
+    [[ "$output" == *"stage link: task 0 failed once: output l0 was not made"* ]]
     [[ "$output" == *"stage whole: output w/* is as it was before"* ]]
     [ "$(planned | tail -1)" = "whole: 2 of 2 run" ] # although its tasks have succeeded
 }
@@ -254,7 +254,7 @@ stages:
   - {name: e, after: [d], outputs: [dir], run: 'echo >dir/e'}
 Y
     run -1 troupe run --local=2 --keep-going --run-name r p.yaml
-    [[ "$output" == *"stage a: task 2 failed once, with output o/a.x is that of task 0 of stage a too; give each its own"* ]]
+    [[ "$output" == *"stage a: task 2 failed once: output o/a.x is that of task 0 of stage a too; give each its own"* ]]
     [[ "$output" == *"stage c: output out is that of stage b too; give each its own"* ]]
     [[ "$output" == *"stage e succeeded"* ]]
 }
@@ -275,7 +275,7 @@ Y
     wait $pid
     rm -r g
     run -1 troupe run --local=2 --resume r --set outputs.wait=50ms
-    [[ "$output" == *"failed once, with output g/0 was not made"* ]]
+    [[ "$output" == *"failed once: output g/0 was not made"* ]]
 }
 
 @test "resume.check=contents: other bytes under the same time count, another time does not" {

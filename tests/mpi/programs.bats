@@ -56,7 +56,7 @@ static() { # as root too
     run -1 troupe run --set task.maxFailures=1 -- "$programs/fails" 9
     [[ "$output" == *": task 1 failed once, with exit status 37: attempt 0 is no good"* ]]
     run -1 troupe run --set task.maxFailures=1 -- "$programs/crash" always
-    [[ "$output" == *"task 3 failed once, with "*SIGSEGV* ]]
+    [[ "$output" == *"task 3 failed once: "*SIGSEGV* ]]
 }
 
 @test "one that always crashes is given up after four attempts; its neighbours are not charged" {
@@ -81,7 +81,7 @@ static() { # as root too
 # bats test_tags=plain
 @test "a function over its executor's memory is named, and its neighbours run again uncharged" {
     run -1 troupe run --run-name r -- "$programs/memory" 600
-    [[ "$output" =~ "task 1 failed 4 times, last with killed for memory (limit 256 MiB, peak "[0-9]+" MiB)" ]]
+    [[ "$output" =~ "task 1 failed 4 times, last: killed for memory (limit 256 MiB, peak "[0-9]+" MiB)" ]]
     run ! grep -v '^task 1,' <<<"$(grep -o 'task [0-9]*, attempt [0-9]*: .*' <<<"$output")"
 }
 

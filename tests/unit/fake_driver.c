@@ -389,7 +389,8 @@ static int fake_task(trp_driver *d, uint32_t dataset, void *stage, uint32_t task
                ? 0
                : trp_error_set(err, TRP_EFAILED, "stage %s: task %u %s %s",
                                d->datasets[dataset].name, task,
-                               trp_failed_text(number, times, sizeof times), d->failed);
+                               trp_failed_text(number, d->failed, times, sizeof times),
+                               d->failed);
 }
 
 static void *fake_open(trp_driver *d, uint32_t dataset, trp_error *err)

@@ -611,6 +611,19 @@ TEST("reasons are in the contract's words")
     }
 }
 
+TEST("a reason is led in as its words allow")
+{
+    char buf[48];
+    g_assert_cmpstr(trp_failed_text(1, "exit status 37", buf, sizeof buf), ==,
+                    "failed once, with");
+    g_assert_cmpstr(trp_failed_text(4, "exit status 37", buf, sizeof buf), ==,
+                    "failed 4 times, last with");
+    g_assert_cmpstr(trp_failed_text(1, "timed out after 1s", buf, sizeof buf), ==,
+                    "failed once:");
+    g_assert_cmpstr(trp_failed_text(4, "timed out after 1s", buf, sizeof buf), ==,
+                    "failed 4 times, last:");
+}
+
 TEST("names and reasons may be any bytes")
 {
     static const char name[] = "a \"b\"\\\n\t\x01 \xc3\xa9 \xff \xed\xa0\x80 \xf0\x9f";
