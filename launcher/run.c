@@ -511,6 +511,18 @@ static int start(struct run *r, const struct trp_run_make *make,
     return status;
 }
 
+/* Whether they write the same files nobody knows: their params may differ. */
+static void warn_of_other(const struct run *r, const char *app_name)
+{
+    char *other = r->call.quiet ? NULL : trp_run_folder_other(r->folder, app_name);
+    if (other)
+        fprintf(stderr,
+                "troupe: warning: run %s of this pipeline goes on in this folder, too; "
+                "see that they do not write the same files\n",
+                other);
+    free(other);
+}
+
 static int supervise(struct run *r, const char *app_name, char **app)
 {
     const char *const driver[] = {r->rank, "driver", r->folder->path, NULL};
@@ -534,6 +546,8 @@ static int supervise(struct run *r, const char *app_name, char **app)
                                 .app = app};
     if (r->earlier && trp_run_folder_state(r->folder, app_name, "running", 0, &err) < 0)
         return trp_launcher_fail(&err);
+    if (r->settings.pipeline)
+        warn_of_other(r, app_name);
     int status = start(r, &make, &what);
     if (trp_run_folder_state(r->folder, app_name, status_word(status), status, &err) <
         0) {

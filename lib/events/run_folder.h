@@ -113,6 +113,9 @@ void trp_run_view_clear(struct trp_run_view *v);
 bool trp_run_is_here(const struct trp_run_view *v);
 int trp_run_folder_list(const char *runs, struct trp_run_view **ret, uint32_t *ret_n,
                         trp_error *err);
+/* The name, malloc'ed, of another run of that application which goes on in the same RUNS, as
+ * RUNS/.history has it; NULL: there is none. */
+char *trp_run_folder_other(const trp_run_folder *f, const char *app);
 void trp_run_folder_list_free(struct trp_run_view *v, uint32_t n);
 
 #endif

@@ -257,6 +257,44 @@ int trp_run_folder_list(const char *runs, struct trp_run_view **ret, uint32_t *r
     return 0;
 }
 
+/* Of a link in RUNS/.history, which leads to ../RUN/events.jsonl: RUN. */
+static bool read_run_of(int folder, const char *link, char *buf, size_t size)
+{
+    ssize_t n = readlinkat(folder, link, buf, size - 1);
+    buf[n > 0 ? n : 0] = '\0';
+    char *end = strncmp(buf, "../", 3) == 0 ? strchr(buf + 3, '/') : NULL;
+    if (!end)
+        return false;
+    *end = '\0';
+    memmove(buf, buf + 3, strlen(buf + 3) + 1);
+    return true;
+}
+
+char *trp_run_folder_other(const trp_run_folder *f, const char *app)
+{
+    char path[PATH_MAX], name[PATH_MAX], *ret = NULL;
+    if (snprintf(path, sizeof path, "%s/.history", f->runs) >= (int)sizeof path)
+        return NULL;
+    int fd = trp_held_open(path, O_RDONLY | O_DIRECTORY, 0);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d && fd >= 0)
+        close(fd);
+    for (const struct dirent *e; d && !ret && (e = readdir(d));) {
+        const char *end = strrchr(e->d_name, '.');
+        struct trp_run_view v;
+        if (!end || strcmp(end, ".inprogress") != 0 ||
+            !read_run_of(fd, e->d_name, name, sizeof name) ||
+            strcmp(name, f->name) == 0 || !view_of(f->runs, name, &v))
+            continue;
+        if (strcmp(v.status, "running") == 0 && strcmp(v.app, app) == 0)
+            ret = strdup(v.name);
+        trp_run_view_clear(&v);
+    }
+    if (d)
+        closedir(d);
+    return ret;
+}
+
 void trp_run_folder_list_free(struct trp_run_view *v, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)

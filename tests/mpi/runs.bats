@@ -832,6 +832,27 @@ Y
     run ! grep -E '^.{81}' all
 }
 
+@test "a run names another of its pipeline that goes on in the same folder" {
+    cat >p.yaml <<'Y'
+troupe: 1
+stages: [{name: a, run: '[ $TROUPE_RUN != one ] || until [ -e go ]; do sleep 0.1; done'}]
+Y
+    troupe run --local=1 --run-name one p.yaml 2>first &
+    wait_until grep -qs TaskStart troupe-runs/one/events.jsonl
+    run -0 --separate-stderr troupe run --local=1 --run-name two p.yaml
+    grep -q '^troupe: warning: run one of this pipeline goes on in this folder, too; ' <<<"$stderr"
+    run -0 --separate-stderr troupe run --quiet --local=1 p.yaml
+    [ -z "$stderr" ]
+    sed 's/^troupe: 1/&\nname: other/' p.yaml >o.yaml
+    run -0 --separate-stderr troupe run --local=1 o.yaml
+    [[ "$stderr" != *warning* ]]
+    touch go
+    wait $!
+    run -0 --separate-stderr troupe run --local=1 p.yaml
+    [[ "$stderr" != *warning* ]]
+    run ! grep warning first
+}
+
 @test "notify has the summary on its stdin, however the run ended; what it does changes nothing" {
     cat >p.yaml <<'Y'
 troupe: 1
