@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -271,6 +272,50 @@ static struct trp_running *take_entry(struct trp_keeper *k)
     return more ? &k->running[first] : NULL;
 }
 
+/* The word that stands behind the "#!" of a file: what execve looked for when the file is
+ * there and still "No such file or directory". False: it has none. */
+static bool read_interpreter(const struct start *s, const char *program, char *buf,
+                             size_t size)
+{
+    int folder = open(s->cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(folder, program, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat st;
+    ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
+                    ? read(fd, buf, size - 1)
+                    : -1;
+    if (fd >= 0)
+        close(fd);
+    if (folder >= 0)
+        close(folder);
+    if (n < 3 || buf[0] != '#' || buf[1] != '!')
+        return false;
+    buf[n] = '\0';
+    char *word = buf + 2 + strspn(buf + 2, " \t");
+    word[strcspn(word, " \t\n")] = '\0';
+    memmove(buf, word, strlen(word) + 1);
+    return *buf;
+}
+
+static void say_not_run(struct trp_keeper *k, const struct trp_running *r,
+                        const struct start *s)
+{
+    const char *name = s->argv[0];
+    char word[256];
+    bool found = false;
+    for (size_t i = 0; s->error == ENOENT && s->program && s->program[i] && !found; i++)
+        found = read_interpreter(s, s->program[i], word, sizeof word);
+    char *end = found ? strchr(word, '\r') : NULL;
+    if (end)
+        *end = '\0';
+    if (found)
+        trp_keeper_refuse(
+            k, r->attempt,
+            "cannot run %s: its first line names %s%s, which is not there%s", name,
+            word, end ? "\\r" : "", end ? "; end its lines with LF, without CR" : "");
+    else
+        trp_keeper_refuse(k, r->attempt, "cannot run %s: %s", name, strerror(s->error));
+}
+
 static void say_failure(struct trp_keeper *k, const struct trp_running *r,
                         const struct start *s)
 {
@@ -284,7 +329,7 @@ static void say_failure(struct trp_keeper *k, const struct trp_running *r,
         trp_keeper_refuse(k, id, "cannot enter working folder %s: %s", s->cwd, why);
         break;
     case STEP_EXEC:
-        trp_keeper_refuse(k, id, "cannot run %s: %s", s->argv[0], why);
+        say_not_run(k, r, s);
         break;
     case STEP_NONE:
         trp_keeper_refuse(k, id, "cannot start a process: %s", why);

@@ -54,6 +54,21 @@ one() { # one STAGE-KEYS: a pipeline of one stage
     run -2 troupe plan p.yaml
 }
 
+@test "a script that cannot be run names the interpreter that is not there" {
+    printf '#!/bin/sh\r\ntrue\r\n' >crlf
+    printf '#! /no/such -x\n' >gone
+    chmod +x crlf gone
+    one 'argv: [./crlf]'
+    run -1 troupe run p.yaml
+    [[ "$output" == *'failed once: could not be started: cannot run ./crlf: its first line names /bin/sh\r, which is not there; end its lines with LF, without CR'* ]]
+    one 'argv: [./gone]'
+    run -1 troupe run p.yaml
+    [[ "$output" == *'cannot run ./gone: its first line names /no/such, which is not there'* ]]
+    one 'argv: [./never]'
+    run -1 troupe run p.yaml
+    [[ "$output" == *'cannot run ./never: No such file or directory'* ]]
+}
+
 @test "one that hangs is ended by its timeout, with all it started" {
     one 'run: "sleep 100 & sleep 100", timeout: 1, retries: {max_failures: 1}'
     run -1 troupe run --run-name r p.yaml
