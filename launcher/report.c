@@ -6,6 +6,7 @@
  *
  * Everything is printed that is known before it is told that sacct failed.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -96,7 +97,7 @@ static void print_head(const struct report *r, uint32_t i)
     char started[32] = "?";
     time_t at = (time_t)(now->started / 1000000000);
     struct tm tm;
-    if (localtime_r(&at, &tm))
+    if (now->started && localtime_r(&at, &tm))
         strftime(started, sizeof started, "%Y-%m-%d %H:%M:%S", &tm);
     if (i)
         putchar('\n');
@@ -192,6 +193,16 @@ static int print(const struct report *r, bool compare, trp_error *err)
     return code;
 }
 
+/* Another program's log, or a part of one, need not say all. */
+static void tell_lacks(const struct report *r)
+{
+    if (!r->runs.v[0]->started)
+        fprintf(stderr,
+                "troupe: warning: %s has no SparkListenerApplicationStart: the "
+                "application's name and start are not known\n",
+                r->events);
+}
+
 static int report(struct report *r, trp_error *err)
 {
     trp_error why;
@@ -204,6 +215,7 @@ static int report(struct report *r, trp_error *err)
                    : trp_run_records_read(r->events, &r->runs, err);
     if (code < 0)
         return code;
+    tell_lacks(r);
     if (r->sacct && !had_jobs(&r->runs))
         return trp_error_set(err, TRP_EINVAL,
                              "report: %s tells of no Slurm job: there is nothing to "

@@ -42,6 +42,16 @@ columns() {
     done
 }
 
+@test "report says what a log lacks" {
+    a_run
+    grep -v SparkListenerApplicationStart troupe-runs/r/events.jsonl >cut
+    run -0 --separate-stderr troupe report cut
+    [ "${lines[0]}" = "?, started ?, exit status 1" ]
+    [ "$stderr" = "troupe: warning: cut has no SparkListenerApplicationStart: the application's name and start are not known" ]
+    run -0 --separate-stderr troupe report
+    [ -z "$stderr" ]
+}
+
 @test "a run that was resumed has a summary for each of its starts" {
     a_run
     sed -i 's/exit 3/exit 0/' p.yaml
