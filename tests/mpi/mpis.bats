@@ -102,7 +102,7 @@ Y
     # Its mpirun may end with 0 for that (4.2.1).
     for _ in 1 2 3 4 5 6; do
         run -1 troupe run --local=2 p.yaml
-        [[ "$output" == *"task 0 failed once: "*SIGKILL* ]]
+        [[ "$output" == *"task 0 failed once"*SIGKILL* ]]
     done
 }
 
