@@ -775,7 +775,7 @@ TRP_TASK_COMPARE(by_table);
 int by_table(trp_task *t, const void *a, size_t na, const void *b, size_t nb,
              const void *arg)
 {
-    size_t size;
+    size_t size = 0;
     const int64_t *table =
         t ? trp_broadcast_get(t, *(const struct trp_broadcast *)arg, &size) : NULL;
     int64_t x = trp_as_i64(a, na), y = trp_as_i64(b, nb);
