@@ -1199,21 +1199,26 @@ static void another_users_process_is_told_nothing(void)
     executors_of_this_host_use_its_socket();
 }
 
+/* On a busy machine MPI's own accept fails now and then: the next one is tried. */
 static void another_ones_nonce(void)
 {
+    uint32_t id = 0;
     bring_up(1);
-    start_executor(1, "plain");
-    while (!channel->by_id[1] || channel->by_id[1]->state != TRP_PEER_MEETING) {
-        CHECK(trp_clock_ns() < gives_up_ns, "it did not come");
-        trp_channel_progress(channel, trp_clock_ns());
-    }
-    channel->by_id[1]->admission[0] ^= 1; /* it was told the other one */
-    CHECK(run_until(&seen.downs, 1), "it was let in");
+    do {
+        int before = seen.downs;
+        start_executor(++id, "plain");
+        while (!channel->by_id[id] || channel->by_id[id]->state != TRP_PEER_MEETING) {
+            CHECK(trp_clock_ns() < gives_up_ns, "it did not come");
+            trp_channel_progress(channel, trp_clock_ns());
+        }
+        channel->by_id[id]->admission[0] ^= 1; /* it was told the other one */
+        CHECK(run_until(&seen.downs, before + 1), "it was let in");
+    } while (strstr(seen.text, "MPI_Comm_accept: MPI_ERR_INTERN"));
     CHECK(strstr(seen.text, "another process"), "the text is: %s", seen.text);
-    start_executor(2, "plain");
+    start_executor(++id, "plain");
     CHECK(run_until(&seen.ups, 2), "the next one cannot come; %s", seen.text);
     check_alive(0);
-    check_alive(2);
+    check_alive(id);
 }
 
 static void an_accept_that_does_not_return(void)
