@@ -12,7 +12,7 @@ static const struct {
     {"Rate limit exceeded",                      TRP_SRUN_TOO_OFTEN},
     {"More processors requested than permitted", TRP_SRUN_NEVER    },
     {"Invalid generic resource",                 TRP_SRUN_NEVER    },
-    {"execve",                                   TRP_SRUN_NEVER    },
+    {"execve():",                                TRP_SRUN_NEVER    },
     {"a run's folder must be",                   TRP_SRUN_NEVER    },
     {"not available",                            TRP_SRUN_NOT_NOW  },
     {"busy",                                     TRP_SRUN_NOT_NOW  },

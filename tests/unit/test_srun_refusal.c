@@ -18,8 +18,13 @@ TEST("Slurm's words have a meaning")
         "specification\n",
         "srun: error: Unable to create step for job 3: More processors requested than "
         "permitted\n",
+        "slurmstepd: error: execve(): /opt/troupe-rank: No such file or directory\n",
     };
     g_assert_cmpint(trp_srun_refusal(""), ==, TRP_SRUN_UNKNOWN);
+    /* The node failed before it came to the program. */
+    g_assert_cmpint(trp_srun_refusal("srun: error: task 0 launch failed: Slurmd could "
+                                     "not execve job\n"),
+                    ==, TRP_SRUN_UNKNOWN);
     g_assert_cmpint(trp_srun_refusal("srun: error: node2: task 0: Exited with exit "
                                      "code 1\n"),
                     ==, TRP_SRUN_UNKNOWN);
