@@ -12,8 +12,6 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "conf/profile_section.h"
-#include "conf/wording.h"
 #include "core/base/amount.h"
 
 static bool name_ok(const char *s)
@@ -87,16 +85,6 @@ static int check_open(trp_profile *p)
                             p->builder.name);
 }
 
-/* A custom resource may have any name, but hardly one that is nearly another's. */
-static int check_resource(const char *resource, bool executor, trp_error *err)
-{
-    const char *meant = trp_profile_resource_meant(resource, executor);
-    return meant ? trp_error_set(err, TRP_EINVAL, "\"%s\" in %s; did you mean \"%s\"?",
-                                 trp_show(resource).text,
-                                 executor ? "executor" : "task", meant)
-                 : 0;
-}
-
 int trp_profile_executor(trp_profile *p, const char *resource, int64_t amount)
 {
     if (!p || !resource)
@@ -105,8 +93,6 @@ int trp_profile_executor(trp_profile *p, const char *resource, int64_t amount)
     if (rc < 0)
         return rc;
     trp_error err;
-    if (check_resource(resource, true, &err) < 0)
-        return refuse(p, &err);
     if (trp_profile_builder_executor(&p->builder, resource, amount, &err) < 0)
         return refuse(p, &err);
     return 0;
@@ -146,8 +132,6 @@ static int task_amount(trp_profile *p, const char *resource, trp_amount amount)
     if (rc < 0)
         return rc;
     trp_error err;
-    if (check_resource(resource, false, &err) < 0)
-        return refuse(p, &err);
     if (trp_profile_builder_task(&p->builder, resource, amount, &err) < 0)
         return refuse(p, &err);
     return 0;

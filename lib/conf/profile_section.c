@@ -26,30 +26,6 @@ static bool meant(const char *text, const char *word)
     return (near.best && near.distance <= 1) || (n >= 3 && !strncasecmp(text, word, n));
 }
 
-/* Lists of words, each ended by NUL. */
-#define EXECUTOR_WORDS "cores\0memory\0memoryOverhead\0offHeap\0pyspark.memory\0"
-#define MEMORY_WORDS "memory\0memoryOverhead\0offHeap\0pyspark.memory\0"
-#define TASK_WORDS "cpus\0"
-
-/* Of the list `own`. */
-static const char *find_meant(const char *name, const char *own)
-{
-    for (const char *p = own; *p; p += strlen(p) + 1)
-        if (!strcmp(p, name))
-            return NULL;
-    if (!strcmp(name, "gpus")) /* near to cpus, and not meant so */
-        return "gpu";
-    for (const char *p = own; *p; p += strlen(p) + 1)
-        if (meant(name, p))
-            return p;
-    return NULL;
-}
-
-const char *trp_profile_resource_meant(const char *name, bool executor)
-{
-    return find_meant(name, executor ? EXECUTOR_WORDS : TASK_WORDS);
-}
-
 /* A key of one side: the side's own reader handles any name. */
 static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const char *what,
                          const char *own, const char *other, const char *advice)
@@ -70,11 +46,14 @@ static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const cha
         if (!strcmp(p, key->text))
             return true;
     }
-    const char *better = find_meant(key->text, own);
-    if (better) {
-        trp_yaml_wrong(y, key->mark, "\"%s\" in %s; did you mean \"%s\"?", key->text,
-                       what, better);
+    if (!strcmp(key->text, "gpus")) { /* near to cpus, and not meant so */
+        trp_yaml_wrong(y, key->mark, "\"gpus\" in %s; did you mean \"gpu\"?", what);
         return false;
+    }
+    for (const char *p = own; *p; p += strlen(p) + 1) {
+        if (meant(key->text, p))
+            return trp_yaml_wrong(y, key->mark, "\"%s\" in %s; did you mean \"%s\"?",
+                                  key->text, what, p);
     }
     for (const char *p = other; *p; p += strlen(p) + 1) {
         if (meant(key->text, p))
@@ -83,6 +62,11 @@ static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const cha
     }
     return true;
 }
+
+/* Lists of words, each ended by NUL. */
+#define EXECUTOR_WORDS "cores\0memory\0memoryOverhead\0offHeap\0pyspark.memory\0"
+#define MEMORY_WORDS "memory\0memoryOverhead\0offHeap\0pyspark.memory\0"
+#define TASK_WORDS "cpus\0"
 
 static bool is_memory(const char *name)
 {

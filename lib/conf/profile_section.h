@@ -16,10 +16,6 @@ void trp_profile_section_read(trp_yaml *y, const char *name, struct trp_mark mar
                               const struct trp_yaml_node *node,
                               struct trp_profile_section *ret);
 
-/* The resource of an executor, or of a task, that `name` is most likely a slip of; NULL: it
- * is one itself, or near to none. A literal. */
-const char *trp_profile_resource_meant(const char *name, bool executor);
-
 /* The section of that name, or NULL. */
 const struct trp_profile_section *
 trp_profile_section_find(const struct trp_profile_section *v, uint32_t n,

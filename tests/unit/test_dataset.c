@@ -603,12 +603,6 @@ TEST("a refused request fails the building of its profile")
                     TRP_EINVAL);
     g_assert_null(trp_with_resources(trp_range(ctx, 0, 1, 1), p));
     assert_error(ctx, "'cores' is no RESOURCE=AMOUNT");
-    g_assert_cmpint(trp_profile_from(ctx, "slip", "core=1 / cpus=1", &p), ==,
-                    TRP_EINVAL);
-    assert_error(ctx, "profile slip: \"core\" in executor; did you mean \"cores\"?");
-    g_assert_cmpint(trp_profile_from(ctx, "slips", "cores=1 / gpus=1", &p), ==,
-                    TRP_EINVAL);
-    assert_error(ctx, "\"gpus\" in task; did you mean \"gpu\"?");
     g_assert_cmpint(trp_profile_new(ctx, "q", &p), ==, 0);
     g_assert_cmpint(trp_profile_executor(p, "cores", 1), ==, 0);
     g_assert_cmpint(trp_profile_executor(p, "gpu", 1), ==, 0);
