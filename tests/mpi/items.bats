@@ -104,6 +104,7 @@ Y
     # With --fail-fast they are killed; so they are by one Ctrl-C.
     rm -f began.* go
     run -1 troupe run --local=3 --fail-fast p.yaml
+    rm -f began.*
     troupe run --local=3 --run-name s p.yaml >out 2>err &
     wait_until grep -qs "2 tasks still run" err
     kill -INT $!
