@@ -839,7 +839,7 @@ void trp_stage_choice_words(const struct trp_stage_choice *c, char *buf, size_t 
         snprintf(run, sizeof run, "%u of %u run%s", todo, c->items.ntasks,
                  todo == 1 ? "s" : "");
     else
-        strcpy(run, c->runs ? "runs" : "does not run");
+        strcpy(run, !c->runs ? "does not run" : c->ndone ? "the others run" : "runs");
     snprintf(buf, size, "%s%s%s%s", done, run, c->runs && *c->why ? ": " : "",
              c->runs ? c->why : "");
 }

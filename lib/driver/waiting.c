@@ -72,7 +72,8 @@ static bool tell_stage(trp_driver *d, const struct trp_driver_stage *s, trp_stag
 
 void trp_driver_tell_waiting(trp_driver *d, int64_t now)
 {
-    bool open = d->stages_known > d->stages_done && !d->stop, told = false;
+    bool open = d->stages_known > d->stages_done && !d->stop && !d->drains,
+         told = false;
     if (!open) {
         d->waiting_due = INT64_MAX;
         return;

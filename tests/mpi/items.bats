@@ -81,15 +81,19 @@ listed() {
 }
 
 @test "when a stage gives up what runs goes on to its end, and is done; nothing new is started" {
+    moving_clock
     cat >p.yaml <<'Y'
 troupe: 1
 stages:
   - {name: a, max_running: 2, foreach: {items: [x, bad, y, z]}, retries: {max_failures: 1}, run: 'echo >>began.$TROUPE_ITEM; if [ $TROUPE_ITEM = bad ]; then until [ -e began.other ]; do sleep 0.05; done; exit 3; fi; until [ -e go ]; do sleep 0.05; done'}
   - {name: other, run: 'echo >>began.other; until [ -e go ]; do sleep 0.05; done; exit 5', retries: {max_failures: 3}}
   - {name: after, after: [a], run: 'touch after'}
+  - {name: late, run: 'touch late'}
 Y
     troupe run --local=3 --run-name r p.yaml >out 2>err &
     wait_until grep -qs "stage a gave up: nothing new is started, and 2 tasks still run; Ctrl-C kills them" err
+    advance 20s
+    run ! grep "has run nothing" err # which has just been said
     touch go
     status=0
     wait $! || status=$?
@@ -97,9 +101,11 @@ Y
     [ "$(tail -n 1 err)" = "troupe: p.yaml:3:12: stage a: task 1 failed once, with exit status 3; run stops at the first command that fails" ]
     [ ! -e began.y ]
     [ ! -e after ]
+    [ ! -e late ]
     [ "$(wc -l <began.other)" = 1 ]
     run ! grep "run again" err
     run -1 --separate-stderr troupe run --local=2 --resume r
+    [[ "$stderr" == *"troupe: stage a: 1 task is done, the others run"* ]]
     [ "$(wc -l <began.x)" = 1 ]
     # With --fail-fast they are killed; so they are by one Ctrl-C.
     rm -f began.* go
