@@ -58,7 +58,8 @@ ends() { events r | grep SparkListenerTaskEnd | grep '"Reason":"Success"'; }
     local written read
     written=$(events r | grep -o '"Shuffle Bytes Written":[0-9]*' | awk -F: '{ n += $2 } END { print n }')
     read=$(events r | grep -o '"Local Bytes Read":[0-9]*' | awk -F: '{ n += $2 } END { print n }')
-    [ "$read" -gt 10000 ] && [ "$read" -le "$written" ]
+    [ "$read" -gt 10000 ]
+    [ "$read" -le "$written" ]
 }
 
 @test "what is no longer kept is computed for each action" {
@@ -72,9 +73,11 @@ ends() { events r | grep SparkListenerTaskEnd | grep '"Reason":"Success"'; }
     cached plain memory
     local n
     n=$(called | tr ' ' '\n' | grep -c '^1$')
-    [ "$n" -ge 2 ] && [ "$n" -le 4 ]
+    [ "$n" -ge 2 ]
+    [ "$n" -le 4 ]
     # those that were kept were read, while the others were made
-    [ "$(wc -l <calls)" -ge 24 ] && [ "$(wc -l <calls)" -le 40 ]
+    [ "$(wc -l <calls)" -ge 24 ]
+    [ "$(wc -l <calls)" -le 40 ]
 }
 
 @test "what memory has no room for goes to the disk" {
@@ -108,7 +111,8 @@ goes_on() {
     meanwhile plain memory
     local lost
     lost=$(grep -c ' 0$' calls)
-    [ "$lost" -ge 1 ] && [ "$lost" -le 7 ]
+    [ "$lost" -ge 1 ]
+    [ "$lost" -le 7 ]
     kill -9 "$(pid_of "executor 0" r)"
     goes_on
     [ "$(wc -l <calls)" = $((8 + lost)) ]

@@ -42,7 +42,8 @@ make_texts() {
     run -0 troupe run --local=4 --site "$examples/text/site.yaml" --run-name e \
         --param bin="$TROUPE_BUILD/examples" --param root="$PWD/root" \
         --param buckets=8 "$examples/text/pipeline.yaml"
-    [ -e troupe-runs/e/logs ] && [ -e texts-work/merged/7.words ]
+    [ -e troupe-runs/e/logs ]
+    [ -e texts-work/merged/7.words ]
     grep -v "^Devices" report.txt | diff four -
 }
 

@@ -69,8 +69,10 @@ goes_on() {
     read=$(logged 'Local Bytes Read')
     records_written=$(logged 'Shuffle Records Written')
     records_read=$(logged 'Total Records Read')
-    [ "$records_written" -gt 1000 ] && [ "$records_read" = "$records_written" ]
-    [ "$read" -gt 10000 ] && [ "$written" -ge "$read" ]
+    [ "$records_written" -gt 1000 ]
+    [ "$records_read" = "$records_written" ]
+    [ "$read" -gt 10000 ]
+    [ "$written" -ge "$read" ]
     [ "$(done_tasks | grep -c '"Task Type":"ShuffleMapTask"')" = 7 ]
     [ "$(done_tasks | grep -c '"Task Type":"ResultTask"')" = 5 ]
     diff <(troupe report r | grep shuffled:) <(grep shuffled: <<<"$output")
@@ -195,7 +197,8 @@ written() { events "$1" | grep -o '"Shuffle Bytes Written":[0-9]*' | awk -F: '{ 
     done
     plain=$(written false) packed=$(written true)
     echo "$plain bytes, $packed compressed"
-    [ "$packed" -gt 10000 ] && [ $((packed * 10)) -lt $((plain * 8)) ]
+    [ "$packed" -gt 10000 ]
+    [ $((packed * 10)) -lt $((plain * 8)) ]
     grep -q '"Shuffle Bytes Written":[1-9][0-9]*,"Shuffle Write Time":[1-9]' troupe-runs/true/events.jsonl
     run ! grep '"Shuffle Bytes Written":[1-9][0-9]*,"Shuffle Write Time":0,' troupe-runs/true/events.jsonl
 }

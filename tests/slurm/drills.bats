@@ -147,7 +147,8 @@ END
     wait_until test -e ran.0 -a -e ran.1
     on head scancel --batch --signal=USR1 "$job"
     run -75 finished
-    [ -e saved.0 ] && [ -e saved.1 ]
+    [ -e saved.0 ]
+    [ -e saved.1 ]
     nothing_left node1 node2
 }
 

@@ -28,7 +28,8 @@ in_run() { find troupe-runs/r/state/scratch/shuffle -name '[0-9]*' 2>/dev/null |
 once() {
     right
     maps
-    [ "$(maps | wc -l)" = 7 ] && [ "$(maps | sed 's/.* //' | sort -u | wc -l)" = 7 ]
+    [ "$(maps | wc -l)" = 7 ]
+    [ "$(maps | sed 's/.* //' | sort -u | wc -l)" = 7 ]
     [[ "$output" != *"is run again"* ]]
 }
 
@@ -38,7 +39,8 @@ once() {
         --set executor.memory=300m --set events.tasks=all -- "$programs/tally" "$PWD/text" "$PWD/out-dir"
     run -0 finished
     once
-    [ "$(bytes Remote)" = 0 ] && [ "$(bytes Local)" -gt 10000 ]
+    [ "$(bytes Remote)" = 0 ]
+    [ "$(bytes Local)" -gt 10000 ]
     [ "$(moved)" = 0 ]
     [[ "$output" =~ " read (0 bytes from other hosts)"$'\n' ]]
     nothing_left node1

@@ -103,7 +103,8 @@ END
         run ! as alice head srun --stage-profile="$c" true
         [[ "$output" == *"is no name of a profile"* ]]
     done
-    [ ! -e x ] && [ -z "$(on head squeue -h)" ]
+    [ ! -e x ]
+    [ -z "$(on head squeue -h)" ]
 }
 
 @test "slurmstepd takes no name from a user that srun would not" {
@@ -162,7 +163,8 @@ site.yaml" ]
     on node2 mount --bind "$PWD/shapes" /etc/slurm/troupe/shapes
     run -0 as alice head srun -n1 -w node2 --stage-profile=gpu-small bash -c "$tell"
     on node2 umount /etc/slurm/troupe/shapes
-    [[ "$output" == *TROUPE_PROFILE=gpu-small* ]] && [[ "$output" != *TROUPE_RESOURCE* ]]
+    [[ "$output" == *TROUPE_PROFILE=gpu-small* ]]
+    [[ "$output" != *TROUPE_RESOURCE* ]]
     grep -q 'spank_troupe: /etc/slurm/troupe/shapes:.*not a resource' "$log"
     # A wrong plugstack.conf.
     sed 's/ troupe=/ trouble=1 site=x troupe=/' "$etc/plugstack.conf" >stack
@@ -199,7 +201,8 @@ site.yaml" ]
     # A job in that job, and in another folder, has nothing to do with it.
     as alice head sbatch -W -o out --stage-pipeline=good.yaml --wrap \
         'srun true; cd /tmp; sbatch -W -o /dev/null --wrap true'
-    [[ "$(cat out)" == "Submitted batch job "* ]] && [ "$(wc -l <out)" = 1 ]
+    [[ "$(cat out)" == "Submitted batch job "* ]]
+    [ "$(wc -l <out)" = 1 ]
     sed 's/tasks/tsaks/' good.yaml >wrong.yaml
     sed 's/gpu-small/gpu-smal/' good.yaml >unknown.yaml
     printf 'troupe: 1\nprofiles: {x: {executor: {cores: 1, tpu: 1}}}\nstages:\n  - {name: a, profile: x, run: "true"}\n' >never.yaml
@@ -224,7 +227,8 @@ END
     install -m 600 wrong.yaml root.yaml
     run ! as alice head sbatch --stage-pipeline=root.yaml --wrap true
     [[ "$output" == *"root.yaml: cannot be read: Permission denied"* ]]
-    [ -z "$(on head squeue -h)" ] && [ ! -e y.yaml ]
+    [ -z "$(on head squeue -h)" ]
+    [ ! -e y.yaml ]
     own_conf
     sed -i 's, troupe=.*, troupe=/nowhere/troupe,' c/plugstack.conf
     run ! as alice head sbatch --stage-pipeline=good.yaml --wrap true

@@ -12,13 +12,15 @@ setup_file() {
     tally TALLY_PLAIN=1
     maps
     [ "$(maps | cut -d' ' -f1 | sort -u | xargs)" = "node1 node2" ]
-    [ "$(folders node1 | wc -l)" = 1 ] && [ "$(folders node2 | wc -l)" = 1 ]
+    [ "$(folders node1 | wc -l)" = 1 ]
+    [ "$(folders node2 | wc -l)" = 1 ]
     [ ! -e troupe-runs/r/state/scratch/shuffle ]
     touch wait.go
     run -0 finished
     right
     [ "$(maps | wc -l)" = 7 ]
-    [ "$(bytes Remote)" -gt 10000 ] && [ "$(bytes Local)" -gt 10000 ]
+    [ "$(bytes Remote)" -gt 10000 ]
+    [ "$(bytes Local)" -gt 10000 ]
     [[ "$output" =~ "shuffled: ".*" read ("[1-9].*" from other hosts)" ]]
     nothing_left node1 node2
 }
@@ -70,7 +72,8 @@ setup_file() {
 
 @test "map outputs go when the driver is killed" {
     tally TALLY_PLAIN=1
-    [ "$(folders node1 | wc -l)" = 1 ] && [ "$(folders node2 | wc -l)" = 1 ]
+    [ "$(folders node1 | wc -l)" = 1 ]
+    [ "$(folders node2 | wc -l)" = 1 ]
     on node1 pkill -9 -u alice -f "^$programs/tally"
     run finished
     [ "$status" != 0 ]

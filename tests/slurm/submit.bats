@@ -206,7 +206,8 @@ END
         run -3 as alice head "$TROUPE" $call g.yaml
         [[ "$output" == *"g.yaml:3:3: profile g never fits here: no node of partition main is so large: gpu wanted 3, at most 2"* ]]
     done
-    [ -z "$(on head squeue -h)" ] && [ ! -e troupe-runs ]
+    [ -z "$(on head squeue -h)" ]
+    [ ! -e troupe-runs ]
 }
 
 @test "without slurmctld it is exit 4" {
