@@ -94,11 +94,14 @@ class Page:
             'features': [{'name': k.replace('_', '-'), 'value': v} for k, v in features.items()]})
 
     def requests(self):
+        """What the page asked for; not what the browser itself asks for when it starts."""
         found = [json.loads(line['message'])['message'] for line in self.browser.get_log('performance')]
-        return [m['params']['request']['url'] for m in found if m['method'] == 'Network.requestWillBeSent']
+        asked = [m['params'] for m in found if m['method'] == 'Network.requestWillBeSent']
+        return [a['request']['url'] for a in asked if a['documentURL'] == 'file://' + self.file]
 
     def complaints(self):
-        return [line['message'] for line in self.browser.get_log('browser')]
+        told = [line['message'] for line in self.browser.get_log('browser')]
+        return [text for text in told if not text.startswith('chrome')]
 
 
 def same(want, got, what=''):
