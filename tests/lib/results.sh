@@ -7,7 +7,7 @@
 token=$$.$RANDOM$RANDOM
 release=$(debian_release)
 passed=0 failed=0 skipped=0
-problems=() again=()
+problems=()
 chosen='' short='' beside='' last_error=''
 
 # begin_results: before the first test or step. A script that ends before show_end has told too
@@ -74,10 +74,9 @@ step() {
     esac
 }
 
-# run_tests FOLDER [ctest options]: adds up what the tests of a build say. In CI points of
-# drills that fail run once more, alone (docs/decisions/0078-no-clock-in-tests.md).
+# run_tests FOLDER [ctest options]: adds up what the tests of a build say.
 run_tests() {
-    local folder=$1 report=$results/$1.xml drill drills='' name why out=()
+    local folder=$1 report=$results/$1.xml name why out=()
     shift
     rm -f "$report"
     say "testing $folder $*"
@@ -92,58 +91,7 @@ run_tests() {
         problem "no test ran in $folder"
         return
     fi
-    [ -z "${CI:-}" ] || drills=$(failed_drills "$folder" "$report")
-    count_tests "$folder" "$report" "$drills"
-    for drill in $drills; do
-        run_again "$folder" "$drill" "$report"
-    done
-}
-
-# failed_drills FOLDER REPORT: the failed tests of real processes and a real Slurm.
-failed_drills() {
-    test_names "$1" -L 'mpi|slurm' |
-        grep -Fxf <(read_report "$2" | awk -F'\t' '$1 == "fail" { print $2 }') | xargs || true
-}
-
-# run_again FOLDER DRILL REPORT: the points that failed there; the whole file where that is not
-# known, as when it took too long, or when not each of them can be found by its name.
-run_again() {
-    local folder=$1 drill=$2 report=$results/$1.again.xml points good
-    points=$(failed_points "$drill" "$3")
-    rm -f "$report"
-    again+=("$drill")
-    say "once more, alone: $drill${points:+: $points}"
-    if [ -n "$points" ]; then
-        TROUPE_POINTS=$points run_ctest "$folder" "$report" -R "^$drill\$"
-        good=$(read_report "$3" | awk -F'\t' -v d="$drill" '$1 == "fail" && $2 == d { print $3 }')
-        [ "$(points_of "$report")" != "$(wc -l <<<"$points")" ] || {
-            passed=$((passed + good))
-            count_tests "$folder" "$report" ''
-            return
-        }
-    fi
-    run_ctest "$folder" "$report" -R "^$drill\$"
-    count_tests "$folder" "$report" ''
-}
-
-# points_of REPORT: how many there are, passed or failed.
-points_of() {
-    read_report "$1" | awk -F'\t' '$1 != "skip" { n += $3 + $4 } END { print n + 0 }'
-}
-
-# failed_points DRILL REPORT: their names, a line each.
-failed_points() {
-    perl -0777 -ne '
-        BEGIN { $drill = shift }
-        while (/<testcase ([^>]*?)>(.*?)<\/testcase>/sg) {
-            my ($head, $body) = ($1, $2);
-            next if $head !~ /\bname="\Q$drill\E"/;
-            for ($body =~ /^not ok \d+ (?!.*# TODO)([^\n]*)/mg) {
-                s/ # timeout after \d+s$//;
-                s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&apos;/\x27/g; s/&amp;/&/g;
-                print "$_\n";
-            }
-        }' "$1" "$2"
+    count_tests "$folder" "$report"
 }
 
 # test_names FOLDER [ctest options]
@@ -185,11 +133,10 @@ read_report() {
         }' "$1"
 }
 
-# count_tests FOLDER REPORT OTHERS: adds up a report, but for those tests.
+# count_tests FOLDER REPORT: adds up a report.
 count_tests() {
     local status name good bad time folder=$1
     while IFS=$'\t' read -r status name good bad time; do
-        [[ " $3 " != *" $name "* ]] || continue
         [ -z "$time" ] || printf '%.0f\t%s\t%s\n' "$time" "$(kind_of "$name")" "$name" >>"$results/times"
         case $status in
         skip) skip "$name" "$good" ;;
@@ -272,9 +219,6 @@ show_end() {
     local name
     trap - ERR EXIT
     [ -z "$beside" ] || kill -- -"$beside" 2>/dev/null || true
-    for name in "${again[@]+"${again[@]}"}"; do
-        printf 'AGAIN: %s failed at first; above is why\n' "$name"
-    done
     for name in "${problems[@]+"${problems[@]}"}"; do
         printf 'FAILED: %s\n' "$name"
     done
