@@ -24,6 +24,7 @@ static const struct trp_arg table[] = {
     {"resume", TRP_ARG_VALUE, TRP_ARG_TAKEN, "RUN",
       "what of an earlier run would run again, and why", &call.resume},
     TRP_RUN_AS_IT_WAS(TRP_ARG_TAKEN, &call.as_it_was),
+    TRP_RUN_HERE(TRP_ARG_TAKEN, &call.here),
     TRP_ARGS_RUNS(&call.runs),
     TRP_ARGS_END,
 };

@@ -191,6 +191,45 @@ static int check_same(struct run *r, trp_error *err)
     return code;
 }
 
+/* What lay below the folder `from` lies below `to` now. False: no memory for that. */
+static bool move_path(char **path, const char *from, const char *to)
+{
+    size_t n = strlen(from);
+    char *moved;
+    if (!*path || strncmp(*path, from, n) != 0 || (*path)[n] != '/')
+        return true;
+    if (asprintf(&moved, "%s%s", to, *path + n) < 0)
+        return false;
+    free(*path);
+    *path = moved;
+    return true;
+}
+
+/* With --here relative paths start in the present folder; else that where the run was
+ * called is there still. */
+static int settle_cwd(struct run *r, trp_error *err)
+{
+    struct trp_run_spec *e = r->earlier;
+    if (!r->call.here) {
+        if (access(e->cwd, X_OK) == 0)
+            return 0;
+        return trp_error_set(err, TRP_EINVAL,
+                             "%s was called in %s, which cannot be entered (%s); "
+                             "--here goes on in the present folder instead, as after "
+                             "moving it",
+                             r->folder->shown, e->cwd, strerror(errno));
+    }
+    char *here = strdup(r->cwd);
+    if (!here || !move_path(&e->pipeline, e->cwd, here) ||
+        !move_path(&e->site, e->cwd, here)) {
+        free(here);
+        return trp_error_set(err, TRP_ENOMEM, "out of memory");
+    }
+    free(e->cwd);
+    e->cwd = here;
+    return 0;
+}
+
 static int open_earlier(struct run *r, trp_error *err)
 {
     struct trp_run_call *c = &r->call;
@@ -205,7 +244,8 @@ static int open_earlier(struct run *r, trp_error *err)
         return trp_error_set(err, TRP_EINVAL,
                              "%s ran a program; only pipelines can be resumed",
                              r->folder->shown);
-    if (!c->settings.pipeline) {
+    code = settle_cwd(r, err);
+    if (code == 0 && !c->settings.pipeline) {
         code = find_pipeline(r, err);
         c->settings.pipeline = r->stored;
         c->settings.shown = r->earlier->pipeline;

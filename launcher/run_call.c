@@ -36,6 +36,7 @@ static const struct trp_arg table[] = {
     TRP_RUN_FORCE(FORCE),
     TRP_RUN_RESUME(TRP_ARG_TAKEN, &call.resume),
     TRP_RUN_AS_IT_WAS(TRP_ARG_TAKEN, &call.as_it_was),
+    TRP_RUN_HERE(TRP_ARG_TAKEN, &call.here),
     TRP_ARGS_END,
 };
 
@@ -120,6 +121,8 @@ static int check(const struct trp_run_call *c, trp_error *err)
                              c->resume ? "run: --as-it-was takes the pipeline that the "
                                          "run has; leave the file out"
                                        : "run: --as-it-was goes with --resume");
+    if (c->here && !c->resume)
+        return trp_error_set(err, TRP_EINVAL, "run: --here goes with --resume");
     if (c->resume && c->run_name)
         return trp_error_set(err, TRP_EINVAL,
                              "run: --resume goes on under the run's own name, without "

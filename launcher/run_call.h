@@ -19,6 +19,7 @@
 #define TRP_RUN_FORCE(what) {"force", TRP_ARG_VALUE, what, "STAGE", "run STAGE and the stages below it again", NULL}
 #define TRP_RUN_RESUME(what, to) {"resume", TRP_ARG_VALUE, what, "RUN", "go on with an earlier run, in its folder", to}
 #define TRP_RUN_AS_IT_WAS(what, to) {"as-it-was", TRP_ARG_FLAG, what, NULL, "with --resume: the pipeline as the run had it, not its file as it is now", to}
+#define TRP_RUN_HERE(what, to) {"here", TRP_ARG_FLAG, what, NULL, "with --resume: relative paths start in this folder, not where the run was called", to}
 /* clang-format on */
 
 /* Strings are borrowed from argv. */
@@ -28,7 +29,7 @@ struct trp_run_call {
     const char *run_name, *from, *until, *resume; /* NULL: not given */
     const char *force[TRP_SETTINGS_WORDS];
     uint32_t nforce;
-    bool dry_run, keep_going, fail_fast, quiet, in_line, as_it_was;
+    bool dry_run, keep_going, fail_fast, quiet, in_line, as_it_was, here;
     char **app; /* program and arguments, NULL at the end; NULL: a pipeline */
 };
 

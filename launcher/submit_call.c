@@ -37,6 +37,7 @@ static const struct trp_arg own[] = {
     TRP_RUN_FORCE(OTHER),
     TRP_RUN_RESUME(RESUME, NULL),
     TRP_RUN_AS_IT_WAS(OTHER, NULL),
+    TRP_RUN_HERE(OTHER, NULL),
     TRP_ARGS_END,
 };
 

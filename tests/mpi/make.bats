@@ -94,6 +94,25 @@ planned() {
     [ "$(again q.yaml)" = "" ]
 }
 
+@test "a run whose folder was moved says what to do, and goes on with --here" {
+    mkdir old
+    cd old
+    pipeline
+    printf 'site: 1\n' >site.yaml
+    run -0 troupe run --site "$PWD/site.yaml" --local=2 --run-name r "$PWD/p.yaml"
+    cd ..
+    mv old new
+    cd new
+    run -2 troupe run --resume r
+    [ "$output" = "troupe: troupe-runs/r was called in ${PWD%/new}/old, which cannot be entered (No such file or directory); --here goes on in the present folder instead, as after moving it" ]
+    run -2 troupe run --here p.yaml
+    run -0 troupe plan --resume r --here
+    [[ "$output" == *"a: does not run"*"b: does not run"* ]]
+    [ "$(again --here)" = "" ]
+    sed -i 's/echo b /echo new /' p.yaml
+    [ "$(again)" = "new " ] # from now on here
+}
+
 @test "after a failure: mend the command, and --resume last does what is not done" {
     pipeline
     sed -i "s/echo b >>ran/false \&\& echo b >>ran/; s/name: b,/name: b, after: [a], retries: {max_failures: 1},/" p.yaml
