@@ -866,6 +866,12 @@ Y
     diff <(masked <told.summary) <(masked <<<"$output")
     grep -qx heard <<<"$stderr"
     grep -qx 'troupe: notify: exit status 3' <<<"$stderr"
+    # Also of a start that has nothing left to do.
+    rm told
+    run -0 troupe run --local=1 --resume good
+    [[ "$output" == *'nothing is left to do'* ]]
+    [ "$(cat told)" = "0 $PWD/troupe-runs/good" ]
+    grep -q '^total ' told.summary
     # What is in the background ends before the run does, also in a session of its own.
     sed "s|^notify: .*|notify: 'setsid sh -c \"sleep 1; touch late\" >/dev/null 2>\&1 \& exit 0'|" p.yaml >b.yaml
     run -0 troupe run --local=1 --param to=x b.yaml
