@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "core/base/amount.h"
+#include "core/profile/resource_names.h"
 
 static bool name_ok(const char *s)
 {
@@ -85,11 +86,21 @@ static int check_open(trp_profile *p)
                             p->builder.name);
 }
 
+/* A slip of a name is told before what is wrong with its amount. */
+static int check_request(trp_profile *p, const char *resource, bool executor)
+{
+    int rc = check_open(p);
+    if (rc < 0)
+        return rc;
+    trp_error err;
+    return trp_resource_name_check(resource, executor, &err) < 0 ? refuse(p, &err) : 0;
+}
+
 int trp_profile_executor(trp_profile *p, const char *resource, int64_t amount)
 {
     if (!p || !resource)
         return TRP_EINVAL;
-    int rc = check_open(p);
+    int rc = check_request(p, resource, true);
     if (rc < 0)
         return rc;
     trp_error err;
@@ -98,19 +109,16 @@ int trp_profile_executor(trp_profile *p, const char *resource, int64_t amount)
     return 0;
 }
 
-static bool is_memory(const char *resource)
-{
-    return strcmp(resource, "memory") == 0 || strcmp(resource, "memoryOverhead") == 0 ||
-           strcmp(resource, "offHeap") == 0 || strcmp(resource, "pyspark.memory") == 0;
-}
-
 int trp_profile_executor_text(trp_profile *p, const char *resource, const char *amount)
 {
     if (!p || !resource || !amount)
         return TRP_EINVAL;
+    int rc = check_request(p, resource, true);
+    if (rc < 0)
+        return rc;
     trp_error err;
     int64_t value;
-    if (is_memory(resource)) {
+    if (trp_resource_is_memory(resource)) {
         if (trp_memory_parse(amount, &value, &err) < 0)
             return refuse(p, &err);
         return trp_profile_executor(p, resource, value);
@@ -128,9 +136,6 @@ int trp_profile_executor_text(trp_profile *p, const char *resource, const char *
 
 static int task_amount(trp_profile *p, const char *resource, trp_amount amount)
 {
-    int rc = check_open(p);
-    if (rc < 0)
-        return rc;
     trp_error err;
     if (trp_profile_builder_task(&p->builder, resource, amount, &err) < 0)
         return refuse(p, &err);
@@ -141,6 +146,9 @@ int trp_profile_task(trp_profile *p, const char *resource, double amount)
 {
     if (!p || !resource)
         return TRP_EINVAL;
+    int rc = check_request(p, resource, false);
+    if (rc < 0)
+        return rc;
     trp_error err;
     trp_amount a;
     if (trp_amount_from_double(amount, &a, &err) < 0)
@@ -152,6 +160,9 @@ int trp_profile_task_text(trp_profile *p, const char *resource, const char *amou
 {
     if (!p || !resource || !amount)
         return TRP_EINVAL;
+    int rc = check_request(p, resource, false);
+    if (rc < 0)
+        return rc;
     trp_error err;
     trp_amount a;
     if (trp_amount_parse(amount, &a, &err) < 0)

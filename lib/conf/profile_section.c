@@ -13,22 +13,10 @@
 
 #include "conf/wording.h"
 #include "core/base/amount.h"
-
-/* Is `text` a slip of a word that there is? A custom resource has any other name, so
- * only one letter too many, too few or wrong counts, or the word's first three letters
- * or more.
- */
-static bool meant(const char *text, const char *word)
-{
-    struct trp_nearest near = trp_nearest_of(text);
-    size_t n = strlen(text);
-    trp_nearest_try(&near, word);
-    return (near.best && near.distance <= 1) || (n >= 3 && !strncasecmp(text, word, n));
-}
+#include "core/profile/resource_names.h"
 
 /* A key of one side: the side's own reader handles any name. */
-static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const char *what,
-                         const char *own, const char *other, const char *advice)
+static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, bool executor)
 {
     if (key->kind != TRP_YAML_SCALAR)
         return false;
@@ -38,43 +26,9 @@ static bool resource_key(trp_yaml *y, const struct trp_yaml_node *key, const cha
             "\"%s\" is not a resource's name; write letters, digits, '_', "
             "'.' and '-', a letter or '_' first, at most %d",
             trp_show(key->text).text, TRP_RESOURCE_NAME_MAX - 1);
-    for (const char *p = other; *p; p += strlen(p) + 1) {
-        if (!strcmp(p, key->text))
-            return trp_yaml_wrong(y, key->mark, "\"%s\" in %s; %s", p, what, advice);
-    }
-    for (const char *p = own; *p; p += strlen(p) + 1) {
-        if (!strcmp(p, key->text))
-            return true;
-    }
-    if (!strcmp(key->text, "gpus")) { /* near to cpus, and not meant so */
-        trp_yaml_wrong(y, key->mark, "\"gpus\" in %s; did you mean \"gpu\"?", what);
-        return false;
-    }
-    for (const char *p = own; *p; p += strlen(p) + 1) {
-        if (meant(key->text, p))
-            return trp_yaml_wrong(y, key->mark, "\"%s\" in %s; did you mean \"%s\"?",
-                                  key->text, what, p);
-    }
-    for (const char *p = other; *p; p += strlen(p) + 1) {
-        if (meant(key->text, p))
-            return trp_yaml_wrong(y, key->mark, "\"%s\" in %s; %s", key->text, what,
-                                  advice);
-    }
-    return true;
-}
-
-/* Lists of words, each ended by NUL. */
-#define EXECUTOR_WORDS "cores\0memory\0memoryOverhead\0offHeap\0pyspark.memory\0"
-#define MEMORY_WORDS "memory\0memoryOverhead\0offHeap\0pyspark.memory\0"
-#define TASK_WORDS "cpus\0"
-
-static bool is_memory(const char *name)
-{
-    for (const char *p = MEMORY_WORDS; *p; p += strlen(p) + 1) {
-        if (!strcmp(p, name))
-            return true;
-    }
-    return false;
+    trp_error why;
+    return trp_resource_name_check(key->text, executor, &why) == 0 ||
+           trp_yaml_wrong(y, key->mark, "%s", why.text);
 }
 
 static void refuse(trp_yaml *y, const struct trp_yaml_node *key, int code,
@@ -93,10 +47,9 @@ static void read_executor(trp_yaml *y, const struct trp_yaml_node *side,
     for (const struct trp_yaml_node *key = value->first; key; key = key->next->next) {
         int64_t amount = 0;
         trp_error why;
-        if (!resource_key(y, key, "executor", EXECUTOR_WORDS, TASK_WORDS,
-                          "an executor has cores, a task takes cpus"))
+        if (!resource_key(y, key, true))
             continue;
-        bool sound = is_memory(key->text)
+        bool sound = trp_resource_is_memory(key->text)
                          ? trp_yaml_memory(y, key->next, key->text, &amount)
                          : trp_yaml_whole(y, key->next, key->text, 0,
                                           TRP_EXECUTOR_AMOUNT_MAX, &amount);
@@ -116,9 +69,7 @@ static void read_task(trp_yaml *y, const struct trp_yaml_node *side,
     for (const struct trp_yaml_node *key = value->first; key; key = key->next->next) {
         trp_amount amount = 0;
         trp_error why;
-        if (!resource_key(y, key, "task", TASK_WORDS, EXECUTOR_WORDS,
-                          "a task takes cpus and custom resources, the rest is its "
-                          "executor's"))
+        if (!resource_key(y, key, false))
             continue;
         const char *text = trp_yaml_word(y, key->next, key->text);
         int code = text ? trp_amount_parse(text, &amount, &why) : 0;

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "core/base/error.h"
+#include "core/base/nearest.h"
 
 struct trp_shown {
     char text[96];
@@ -27,14 +28,6 @@ struct trp_shown trp_show(const char *text);
  * and no other control character but tabs. */
 bool trp_is_in_line(const char *text);
 
-struct trp_nearest {
-    const char *word;
-    const char *best; /* NULL: nothing is near */
-    size_t distance;
-};
-struct trp_nearest trp_nearest_of(const char *word);
-/* Borrows `candidate`. The first of equally near ones stays. */
-void trp_nearest_try(struct trp_nearest *n, const char *candidate);
 /* `; did you mean "best"?`, or "" when nothing is near. */
 struct trp_shown trp_did_you_mean(const struct trp_nearest *n);
 

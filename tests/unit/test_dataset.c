@@ -603,6 +603,19 @@ TEST("a refused request fails the building of its profile")
                     TRP_EINVAL);
     g_assert_null(trp_with_resources(trp_range(ctx, 0, 1, 1), p));
     assert_error(ctx, "'cores' is no RESOURCE=AMOUNT");
+    static const char *const slips[][2] = {
+        {"core=1 / cpus=1",
+         "profile slip0: \"core\" in executor; did you mean \"cores\"?"                       },
+        {"mem=1g",             "\"mem\" in executor; did you mean \"memory\"?"                },
+        {"cores=1 / gpus=1",   "\"gpus\" in task; did you mean \"gpu\"?"                      },
+        {"cpu=1",              "\"cpu\" in executor; an executor has cores, a task takes cpus"},
+        {"cores=1 / memory=1", "\"memory\" in task; a task takes cpus"                        },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(slips); i++) {
+        g_autofree char *name = g_strdup_printf("slip%zu", i);
+        g_assert_cmpint(trp_profile_from(ctx, name, slips[i][0], &p), ==, TRP_EINVAL);
+        assert_error(ctx, slips[i][1]);
+    }
     g_assert_cmpint(trp_profile_new(ctx, "q", &p), ==, 0);
     g_assert_cmpint(trp_profile_executor(p, "cores", 1), ==, 0);
     g_assert_cmpint(trp_profile_executor(p, "gpu", 1), ==, 0);
