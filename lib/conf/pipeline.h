@@ -86,8 +86,9 @@ struct trp_foreach_part { /* of a product */
 struct trp_after {
     char *stage;    /* name */
     uint32_t index; /* of the stage in `stages` */
-    bool each;
-    struct trp_mark mark;
+    bool each;      /* a task waits for tasks of it: for its own counterpart, or … */
+    char *by; /* … for those that have its value in this column; NULL: the former */
+    struct trp_mark mark, by_mark;
 };
 
 /* A column that a value of a stage's tasks names, ${col.NAME}, or `run` by its variable,
@@ -134,6 +135,10 @@ struct trp_pipeline_stage {
     struct trp_foreach_part *parts;
     uint32_t nparts;
     struct trp_mark foreach_mark; /* of the pattern, list or items */
+    char *
+        group; /* the column of the table for each of whose values there is a task; NULL:
+                  * there is one for each row */
+    struct trp_mark group_mark;
     struct trp_column_use *columns;
     bool allow_empty;
     bool one_log; /* `task_logs: stage`: one stream for what its tasks print */

@@ -125,7 +125,15 @@ static void check_each(trp_yaml *y, const struct trp_pipeline_stage *s,
                        const struct trp_after *a)
 {
     int64_t own = known_tasks(s), theirs = known_tasks(parent);
-    if (a->each && !parent->absent && own >= 0 && theirs >= 0 && own != theirs)
+    const struct trp_pipeline_stage *none =
+        s->foreach != TRP_FOREACH_TABLE ? s : parent;
+    if (a->by && !parent->absent && none->foreach != TRP_FOREACH_TABLE)
+        trp_yaml_wrong(y, a->by_mark,
+                       "by: stage %s has no table, so no columns; give it foreach: "
+                       "{table: FILE}, or write each or neither",
+                       none->name ? trp_show(none->name).text : "");
+    if (a->each && !a->by && !parent->absent && own >= 0 && theirs >= 0 &&
+        own != theirs)
         trp_yaml_wrong(
             y, a->mark,
             "each: stage %s has %lld tasks, %s has %lld; make them equal, or "

@@ -211,12 +211,18 @@ static TRP_YAML_READER(read_foreach)
     struct reading *r = context;
     bool sound = TRP_YAML_MAPPING(
         y, value, "foreach", r, TRP_YAML_READ("files", read_files),
+        INTO("group", word, s.group, .value_mark = AT(s.group_mark)),
         TRP_YAML_READ("items", read_items), TRP_YAML_READ("lines", read_lines),
         TRP_YAML_READ("product", read_product), TRP_YAML_READ("table", read_table));
     if (sound && r->s.foreach == TRP_FOREACH_NONE)
         trp_yaml_wrong(y, value->mark,
                        "foreach has no items; write one of files, items, lines, table, "
                        "product");
+    else if (r->s.group && r->s.foreach != TRP_FOREACH_TABLE)
+        trp_yaml_wrong(
+            y, r->s.group_mark,
+            "group names a column of a table; write table: FILE beside it, or "
+            "leave it out");
 }
 
 static TRP_YAML_READER(read_task_logs)
@@ -250,13 +256,20 @@ static void read_parent(trp_yaml *y, const struct trp_yaml_node *node,
     a->index = TRP_NONE;
     a->mark = node->mark;
     if (node->kind == TRP_YAML_MAPPING)
-        TRP_YAML_MAPPING(y, node, "an item of after", a,
-                         TRP_YAML_INTO("each", flag, struct trp_after, each),
-                         TRP_YAML_INTO("stage", word, struct trp_after, stage,
-                                       .value_mark = offsetof(struct trp_after, mark),
-                                       .required = true));
+        TRP_YAML_MAPPING(
+            y, node, "an item of after", a,
+            TRP_YAML_INTO("by", word, struct trp_after, by,
+                          .value_mark = offsetof(struct trp_after, by_mark)),
+            TRP_YAML_INTO("each", flag, struct trp_after, each),
+            TRP_YAML_INTO("stage", word, struct trp_after, stage,
+                          .value_mark = offsetof(struct trp_after, mark),
+                          .required = true));
     else
         a->stage = trp_yaml_word(y, node, "after");
+    if (a->by && a->each)
+        trp_yaml_wrong(y, a->by_mark,
+                       "an item of after has both each and by; keep one of them");
+    a->each = a->each || a->by;
 }
 
 static TRP_YAML_READER(read_after)
@@ -556,6 +569,9 @@ void trp_pipeline_stage_read(trp_yaml *y, const struct trp_yaml_node *node,
     for (uint32_t i = 0; i < s->nafter; i++)
         if (s->after[i].each)
             refuse_both(y, r.barrier, s->after[i].mark,
-                        "all tasks of a barrier stage start at once; leave each out");
+                        s->after[i].by
+                            ? "all tasks of a barrier stage start at once; leave by out"
+                            : "all tasks of a barrier stage start at once; leave each "
+                              "out");
     *ret = r.s;
 }

@@ -304,6 +304,46 @@ TEST("each wrong file is told at its place")
         check_refused(bad[i].text, strlen(bad[i].text), bad[i].place, bad[i].words);
 }
 
+/* A file of two stages: b comes after a. */
+static void check_many_to_one(const char *above, const char *foreach, const char *after,
+                              const char *place, const char *words)
+{
+    g_autofree char *text = g_strdup_printf(HEAD "stages:\n- {name: a, run: x%s}\n"
+                                                 "- {name: b, run: x%s, after: [%s]}\n",
+                                            above, foreach, after);
+    check_refused(text, strlen(text), place, words);
+}
+
+TEST("what group and by ask of a stage is told at its place")
+{
+    const char *table = ", foreach: {table: t}";
+    check_many_to_one(table, table, "{each: true, stage: a, by: x}", "4:77",
+                      "both each and by");
+    check_many_to_one(table, "", "{stage: a, by: x}", "4:44",
+                      "by: stage b has no table");
+    check_many_to_one(", tasks: 3", table, "{stage: a, by: x}", "4:65",
+                      "by: stage a has no table");
+    check_many_to_one(table, ", foreach: {lines: x, group: y}", "a", "4:48",
+                      "group names a column of a table");
+    check_many_to_one(table, ", foreach: {table: x}, barrier: true",
+                      "{stage: a, by: x}", "4:73", "leave by out");
+}
+
+TEST("group and by are kept")
+{
+    trp_pipeline *p = parse(HEAD "stages:\n- {name: a, run: x, foreach: {table: t}}\n"
+                                 "- {name: b, run: x, foreach: {table: u, group: s}, "
+                                 "after: [{stage: a, by: s}]}\n");
+    const struct trp_pipeline_stage *s = &p->stages[1];
+    g_assert_cmpint(s->foreach, ==, TRP_FOREACH_TABLE);
+    g_assert_cmpstr(s->group, ==, "s");
+    g_assert_cmpuint(s->group_mark.column, ==, 48);
+    g_assert_true(s->after[0].each);
+    g_assert_cmpstr(s->after[0].by, ==, "s");
+    g_assert_cmpuint(s->after[0].by_mark.column, ==, 75);
+    trp_pipeline_free(p);
+}
+
 /* ---- good files ---- */
 
 static const char example[] =
