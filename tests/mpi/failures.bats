@@ -256,6 +256,15 @@ hold_as_well() {
         sleep 1 while getppid == $test' "$1" "$2" 3>&-
 }
 
+# at_one_blow PIDS: kills them, and waits for what is left of the run to end.
+at_one_blow() {
+    local all
+    all=$(tr ' ' '\n' <<<"$1" | sort -rn) # one that is stopped is woken when its parent is gone: children first
+    kill -STOP $all                       # or one sweeps what another leaves
+    kill -9 $all
+    nothing_left
+}
+
 @test "what a run leaves that was killed at one blow goes with the next one; nothing else" {
     moving_clock
     one 'run: "touch $TROUPE_SCRATCH/f begun; sleep 60"'
@@ -263,19 +272,14 @@ hold_as_well() {
     touch -d '1 hour ago' /tmp/troupe-drill1
     troupe run --run-name r p.yaml >out 2>&1 &
     wait_until ls begun
-    local mine all holder
+    local mine holder
     mine=$(private_folder)
     [ -d "$mine" ]
     # Any run of this user's takes what nobody holds: until it has been seen this test does.
     hold_as_well "$mine" "$(ours)" &
     holder=$!
     wait_until test -e held
-    # A stopped process is woken when its parent is gone: children first.
-    all=$(ours)
-    all=$(sort -rn <<<"$all")
-    kill -STOP $all # or one sweeps what another leaves
-    kill -9 $all
-    nothing_left
+    at_one_blow "$(ours)"
     [ -d "$mine" ]
     ls -d troupe-runs/r/state/scratch/troupe-*
     echo "memory groups: $(groups_of "$mine")"
@@ -287,6 +291,30 @@ hold_as_well() {
     without_groups "$mine"
     [ ! -e troupe-runs/r/state/scratch ]
     rmdir /tmp/troupe-drill1
+}
+
+@test "troupe, driver and guard killed together leave one folder, which the user's next run takes" {
+    moving_clock
+    export XDG_RUNTIME_DIR=$PWD/runtime # of what runs share
+    mkdir -m 700 runtime
+    one 'run: "touch $TROUPE_SCRATCH/f begun; sleep 60"'
+    troupe run --run-name r p.yaml >out 2>&1 &
+    local troupe=$! mine holder
+    wait_until ls begun
+    mine=$(private_folder)
+    hold_as_well "$mine" "$(ours)" &
+    holder=$!
+    wait_until test -e held
+    at_one_blow "$troupe $(guard_of r) $(pid_of driver r)"
+    [ -d "$mine" ]
+    [ -z "$(ls troupe-runs/r/state/scratch)" ]
+    kill $holder
+    advance 6s
+    one 'run: "true"'
+    run -0 troupe run --run-name next p.yaml
+    wait_until test ! -e "$mine"
+    without_groups "$mine"
+    [ "$(ls runtime)" = troupe-cores ]
 }
 
 @test "what executor and spawner leave in the site's scratch folder when killed at one blow goes with the run" {
@@ -312,12 +340,7 @@ hold_as_well() {
     printf "site: 1\nscratch: %s\n" "$PWD/disk" >site.yaml
     troupe run --run-name r --site site.yaml p.yaml >out 2>&1 &
     wait_until ls begun
-    local all
-    all=$(ours)
-    all=$(sort -rn <<<"$all")
-    kill -STOP $all
-    kill -9 $all
-    nothing_left
+    at_one_blow "$(ours)"
     ls disk/troupe-*/0/f
     touch go
     run -0 troupe run --run-name next --site site.yaml p.yaml
