@@ -288,8 +288,9 @@ static void put_stages(FILE *out, const struct trp_comparison *c)
             end = r;
     }
     if (tasks)
-        fprintf(out, "%s has %llu tasks in A, %llu in B%s: times of tasks compare\n",
+        fprintf(out, "%s has %llu task%s in A, %llu in B%s: times of tasks compare\n",
                 tasks->name, (unsigned long long)tasks->of[0].tasks,
+                tasks->of[0].tasks == 1 ? "" : "s",
                 (unsigned long long)tasks->of[1].tasks,
                 ntasks > 1 ? ", and others differ so, too" : "");
     if (shape)

@@ -136,9 +136,9 @@ static void check_each(trp_yaml *y, const struct trp_pipeline_stage *s,
         own != theirs)
         trp_yaml_wrong(
             y, a->mark,
-            "each: stage %s has %lld tasks, %s has %lld; make them equal, or "
+            "each: stage %s has %lld task%s, %s has %lld; make them equal, or "
             "leave each out",
-            trp_show(a->stage).text, (long long)theirs,
+            trp_show(a->stage).text, (long long)theirs, theirs == 1 ? "" : "s",
             s->name ? trp_show(s->name).text : "this one", (long long)own);
 }
 

@@ -365,7 +365,9 @@ static void explain_slots(struct question *q, const struct trp_task_set *s)
     else if (explain_end(q, s) || explain_barrier(q, s) || explain_kept(q, s))
         return;
     else if (!trp_set_may_launch(s))
-        because(q, TRP_WAIT_MAX_RUNNING, "max_running: %u tasks run",
+        because(q, TRP_WAIT_MAX_RUNNING,
+                s->stage->max_running == 1 ? "max_running: %u task runs"
+                                           : "max_running: %u tasks run",
                 s->stage->max_running);
     else if (l.live && s->class->yielding == l.live)
         because(q, TRP_WAIT_LIMITS,

@@ -113,7 +113,7 @@ Y
     [[ "$output" == *"needs: 3 ranks of profile rank at once, together 3 cores, "* ]]
     [[ "$output" != *"has: "* ]]
     run -0 troupe explain r one
-    [[ "$output" == *"one: running, 6 tasks"*"why: max_running: 1 tasks run"* ]]
+    [[ "$output" == *"one: running, 6 tasks"*"why: max_running: 1 task runs"* ]]
     troupe explain --json r wide >d.json
     [ "$(json '$d->{from}' <d.json)" = driver ]
     [ "$(json '$d->{stages}[0]{now}{coming}' <d.json)" = 1 ]

@@ -251,9 +251,10 @@ int trp_graph_check_barrier(struct trp_graph *g, uint32_t dataset, uint32_t ntas
             return trp_error_set(
                 err, TRP_EINVAL,
                 "[SPARK-24820][SPARK-24821]: Barrier execution mode does not allow the "
-                "following pattern of RDD chain within a barrier stage: dataset %s has "
-                "%u partitions for %u tasks, and %u barrier parents of at most 1",
-                d->name, d->partitions, ntasks, barriers);
+                "following chain of datasets within a barrier stage: %s has "
+                "%u partition%s for %u task%s, and %u barrier parents of at most 1",
+                d->name, d->partitions, d->partitions == 1 ? "" : "s", ntasks,
+                ntasks == 1 ? "" : "s", barriers);
     }
     return 0;
 }

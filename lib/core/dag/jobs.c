@@ -235,8 +235,9 @@ static int check_parent(const struct trp_job_spec *spec, uint32_t i, uint32_t p,
     if (link->each && s->tasks_known && parent->tasks_known &&
         s->ntasks != parent->ntasks)
         return trp_error_set(err, TRP_EINVAL,
-                             "stage %s: %u tasks after each of %u of stage %s", s->name,
-                             s->ntasks, parent->ntasks, parent->name);
+                             "stage %s: %u task%s after each of %u of stage %s",
+                             s->name, s->ntasks, s->ntasks == 1 ? "" : "s",
+                             parent->ntasks, parent->name);
     return 0;
 }
 

@@ -142,8 +142,8 @@ static int check_each(const struct trp_stage *s, uint32_t ntasks, trp_error *err
         if ((edge == TRP_EDGE_EACH || edge == TRP_EDGE_EACH_OF_ALL) &&
             p->ntasks != ntasks)
             return trp_error_set(err, TRP_EFAILED,
-                                 "it has %u tasks, but each of stage %s has %u", ntasks,
-                                 p->name, p->ntasks);
+                                 "it has %u task%s, but each of stage %s has %u",
+                                 ntasks, ntasks == 1 ? "" : "s", p->name, p->ntasks);
     }
     return 0;
 }
