@@ -317,6 +317,5 @@ int trp_launcher_report(void)
         code = other.run ? compare(r, &other, &err) : report(r, &err);
     release(r);
     release(&other);
-    int printed = trp_launcher_printed(0);
-    return code < 0 ? trp_launcher_fail(&err) : printed;
+    return code < 0 ? trp_launcher_fail(&err) : trp_launcher_printed(0);
 }

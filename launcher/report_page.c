@@ -210,7 +210,10 @@ int trp_report_page_write(const struct trp_report_page *p, trp_error *err)
     if (code < 0)
         trp_error_set(err, code, "report: out of memory");
     else if (strcmp(p->file, "-") == 0)
-        code = fwrite(b.data, 1, b.size, stdout) == b.size ? 0 : TRP_ESYSTEM;
+        code = fwrite(b.data, 1, b.size, stdout) == b.size
+                   ? 0
+                   : trp_error_set(err, TRP_ESYSTEM, "cannot write to stdout: %s",
+                                   strerror(errno));
     else if (trp_held_write(p->file, b.data, b.size, false) < 0)
         code = trp_error_set(err, TRP_ESYSTEM, "report: %s: cannot be written: %s",
                              p->file, strerror(errno));

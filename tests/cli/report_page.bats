@@ -28,6 +28,8 @@ without_parts='for my $s (@{$d->{starts}}) { delete @$s{qw(app_id actions execut
 @test "report -o writes a page with the document of report --json in it" {
     local shown
     a_run
+    run -4 bash -c '"$TROUPE_BUILD/bin/troupe" report r -o - >/dev/full'
+    [ "$output" = "troupe: cannot write to stdout: No space left on device" ]
     for shown in "" r "$PWD/troupe-runs/r" troupe-runs/r/events.jsonl; do
         rm -f page.html
         # shellcheck disable=SC2086
