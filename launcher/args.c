@@ -35,7 +35,7 @@ const char *trp_args_dashes(const struct trp_arg *o)
 /* What other tools call the number of cores, where the command has its own way to say it. */
 static bool is_cores(const struct trp_args *a, const char *word)
 {
-    static const char *const theirs[] = {"core",  "cores", "jobs", "threads",
+    static const char *const theirs[] = {"core",  "cores", "cpus", "jobs", "threads",
                                          "nproc", "j",     "n",    "c"};
     bool is = false;
     for (size_t i = 0; i < sizeof theirs / sizeof *theirs; i++)
