@@ -139,6 +139,8 @@ struct trp_pipeline_stage {
         group; /* the column of the table for each of whose values there is a task; NULL:
                   * there is one for each row */
     struct trp_mark group_mark;
+    char *key; /* the column whose values name its tasks; NULL: the first if it can */
+    struct trp_mark key_mark;
     struct trp_column_use *columns;
     bool allow_empty;
     bool one_log; /* `task_logs: stage`: one stream for what its tasks print */

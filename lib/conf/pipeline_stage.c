@@ -212,17 +212,27 @@ static TRP_YAML_READER(read_foreach)
     bool sound = TRP_YAML_MAPPING(
         y, value, "foreach", r, TRP_YAML_READ("files", read_files),
         INTO("group", word, s.group, .value_mark = AT(s.group_mark)),
-        TRP_YAML_READ("items", read_items), TRP_YAML_READ("lines", read_lines),
-        TRP_YAML_READ("product", read_product), TRP_YAML_READ("table", read_table));
+        TRP_YAML_READ("items", read_items),
+        INTO("key", word, s.key, .value_mark = AT(s.key_mark)),
+        TRP_YAML_READ("lines", read_lines), TRP_YAML_READ("product", read_product),
+        TRP_YAML_READ("table", read_table));
     if (sound && r->s.foreach == TRP_FOREACH_NONE)
         trp_yaml_wrong(y, value->mark,
                        "foreach has no items; write one of files, items, lines, table, "
                        "product");
+    else if (r->s.group && r->s.key)
+        trp_yaml_wrong(
+            y, r->s.key_mark,
+            "key beside group: a group's value is its task's name; leave key out");
     else if (r->s.group && r->s.foreach != TRP_FOREACH_TABLE)
         trp_yaml_wrong(
             y, r->s.group_mark,
             "group names a column of a table; write table: FILE beside it, or "
             "leave it out");
+    else if (r->s.key && r->s.foreach != TRP_FOREACH_TABLE)
+        trp_yaml_wrong(y, r->s.key_mark,
+                       "key names a column of a table; write table: FILE beside it, or "
+                       "leave it out");
 }
 
 static TRP_YAML_READER(read_task_logs)

@@ -287,79 +287,104 @@ static int wrong_table(const struct trp_foreach_place *at, int code,
     return REFUSE(at, code, "the table %.300s: %s", at->s->pattern, why->text);
 }
 
+/* ---- tables ---- */
+
 struct cell {
-    uint64_t hash;
+    struct trp_print print;
     uint32_t row;
 };
 
-static int by_hash(const void *a, const void *b)
+static int by_print(const void *a, const void *b)
 {
     const struct cell *x = a, *y = b;
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
+    int r = memcmp(&x->print, &y->print, sizeof x->print);
+    return r ? r : x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* A first column that is called id tells the rows apart. */
-static int check_ids(const struct trp_foreach_place *at, const struct trp_items *i)
+/* Appends the value of a row's column; its size. */
+static size_t put_cell(const struct trp_items *i, uint32_t row, uint32_t column,
+                       struct trp_buf *b)
+{
+    const char *at = i->item[row].data;
+    size_t before = b->size;
+    for (uint32_t k = 0; k <= column; k++) {
+        b->size = before;
+        trp_row_cell(&at, i->csv, b);
+    }
+    return b->size - before;
+}
+
+static int no_column(const struct trp_foreach_place *at, const struct trp_items *i)
+{
+    struct trp_nearest near = trp_nearest_of(at->s->key);
+    struct trp_name_list all = {0};
+    trp_items_list_columns(i, &near, &all);
+    return TRP_FOREACH_REFUSE_AT(
+        at, at->s->key_mark, TRP_EINVAL,
+        "key: the table %.300s has no column %s%s; the columns are %s", at->s->pattern,
+        trp_show(at->s->key).text, trp_did_you_mean(&near).text, all.text);
+}
+
+static int same_key(const struct trp_foreach_place *at, const struct trp_items *i,
+                    const struct cell *two)
 {
     struct trp_buf b = {0};
-    int r = 0;
-    if (!i->ncolumns || strcasecmp(i->columns[0], "id") != 0)
-        return 0;
-    struct cell *cells = calloc((size_t)i->ntasks + 1, sizeof *cells);
-    if (!cells)
-        return out_of_memory(at);
-    for (uint32_t k = 0; k < i->ntasks; k++) {
-        const char *row = i->item[k].data;
-        trp_buf_clear(&b);
-        trp_row_cell(&row, i->csv, &b);
-        cells[k] = (struct cell){trp_print_of(b.data, b.size).low, k};
-    }
-    qsort(cells, i->ntasks, sizeof *cells, by_hash);
-    for (uint32_t k = 1; k < i->ntasks && r == 0; k++) {
-        if (cells[k].hash != cells[k - 1].hash)
-            continue;
-        const char *row = i->item[cells[k].row].data;
-        trp_buf_clear(&b);
-        trp_row_cell(&row, i->csv, &b);
-        trp_put_u8(&b, 0);
-        r = REFUSE(at, TRP_EINVAL,
-                   "the table %.300s: its rows %u and %u both have the id %.100s; give "
-                   "each row its own, or call the column otherwise",
-                   at->s->pattern, cells[k - 1].row + 1, cells[k].row + 1,
-                   b.failed ? "" : (const char *)b.data);
-    }
+    put_cell(i, two[0].row, i->key, &b);
+    trp_put_u8(&b, 0);
+    int r = TRP_FOREACH_REFUSE_AT(
+        at, at->s->key ? at->s->key_mark : trp_foreach_mark(at->s), TRP_EINVAL,
+        "the table %.300s: its rows %u and %u both have the %s %.100s; give each row "
+        "its own, or %s",
+        at->s->pattern, two[0].row + 1, two[1].row + 1, i->columns[i->key],
+        b.failed ? "" : (const char *)b.data,
+        at->s->key ? "write another column as key" : "call the column otherwise");
     trp_buf_free(&b);
-    free(cells);
     return r;
 }
 
-static int by_print(const void *a, const void *b)
+/* The column that names the tasks: the one that is written, whose values must do, or the
+ * first if they do. One that is called id tells the rows apart in any case. */
+static int find_key(const struct trp_foreach_place *at, struct trp_items *i)
 {
-    return memcmp(a, b, sizeof(struct trp_print));
-}
-
-/* Whether the first values of all rows differ; without memory they are not asked. */
-static bool keys_differ(const struct trp_items *i)
-{
-    struct trp_print *v = calloc((size_t)i->ntasks + 1, sizeof *v);
     struct trp_buf b = {0};
-    bool differ = v != NULL;
-    for (uint32_t t = 0; differ && t < i->ntasks; t++) {
-        const char *row = i->item[t].data;
+    bool wanted = at->s->key, empty = false;
+    int r = 0;
+    while (wanted && i->key < i->ncolumns &&
+           strcmp(i->columns[i->key], at->s->key) != 0)
+        i->key++;
+    if (i->key == i->ncolumns)
+        return no_column(at, i);
+    struct cell *cells = calloc((size_t)i->ntasks + 1, sizeof *cells);
+    if (!cells)
+        return out_of_memory(at);
+    for (uint32_t k = 0; k < i->ntasks && r == 0; k++) {
         trp_buf_clear(&b);
-        trp_row_cell(&row, i->csv, &b);
-        v[t] = trp_print_of(b.data, b.size);
-        differ = !b.failed;
+        size_t n = put_cell(i, k, i->key, &b);
+        cells[k] = (struct cell){trp_print_of(b.data, n), k};
+        empty = empty || n == 0;
+        if (b.failed)
+            r = out_of_memory(at);
+        else if (wanted && n == 0)
+            r = TRP_FOREACH_REFUSE_AT(
+                at, at->s->key_mark, TRP_EINVAL,
+                "the table %.300s: its row %u has no %s; give each row its own, or "
+                "write another column as key",
+                at->s->pattern, k + 1, at->s->key);
     }
-    if (differ)
-        qsort(v, i->ntasks, sizeof *v, by_print);
-    for (uint32_t t = 1; differ && t < i->ntasks; t++)
-        differ = by_print(&v[t - 1], &v[t]) != 0;
     trp_buf_free(&b);
-    free(v);
-    return differ;
+    if (i->ntasks && r == 0)
+        qsort(cells, i->ntasks, sizeof *cells, by_print);
+    i->keyed = r == 0 && !empty;
+    for (uint32_t k = 1; k < i->ntasks && r == 0; k++) {
+        if (memcmp(&cells[k - 1].print, &cells[k].print, sizeof cells->print) != 0)
+            continue;
+        i->keyed = false;
+        if (!wanted && strcasecmp(i->columns[i->key], "id") != 0)
+            break;
+        r = same_key(at, i, &cells[k - 1]);
+    }
+    free(cells);
+    return r;
 }
 
 static int evaluate_table(const struct trp_foreach_place *at, const char *base,
@@ -387,8 +412,7 @@ static int evaluate_table(const struct trp_foreach_place *at, const char *base,
         ret->item[n++] = row;
     }
     ret->ntasks = n;
-    ret->keyed = r == 0 && keys_differ(ret);
-    return r < 0 ? wrong_table(at, r, &why) : check_ids(at, ret);
+    return r < 0 ? wrong_table(at, r, &why) : find_key(at, ret);
 }
 
 /* ---- products ---- */
@@ -571,6 +595,11 @@ bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *
     ret->item = (const char *)b->data;
     ret->item_size = b->size;
     return true;
+}
+
+bool trp_items_name(const struct trp_items *i, uint32_t task, struct trp_buf *b)
+{
+    return i->keyed && task < i->ntasks && put_cell(i, task, i->key, b) > 0;
 }
 
 void trp_items_list_columns(const struct trp_items *i, struct trp_nearest *near,

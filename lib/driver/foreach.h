@@ -40,8 +40,9 @@ struct trp_items {
     uint32_t nfiles;
     char **columns; /* their names; NULL: none */
     uint32_t ncolumns;
-    bool csv;   /* the items are rows of such a table */
-    bool keyed; /* rows, and no two are the same in their first column, the key */
+    bool csv;     /* the items are rows of such a table */
+    bool keyed;   /* rows, each with a value of its own in the column `key` */
+    uint32_t key; /* … which names its task */
     struct trp_items
         *parts; /* of a product, one for each of the first columns; a table's
                               * own columns come with its row */
@@ -73,6 +74,8 @@ void trp_items_free(struct trp_items *i);
  * columns. */
 bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *b,
                       struct trp_task_values *ret);
+/* Appends the name of a task: the key of its row. False: it has none but its number. */
+bool trp_items_name(const struct trp_items *i, uint32_t task, struct trp_buf *b);
 
 /* Whether the tasks are known before anything has run. */
 bool trp_foreach_known(const struct trp_pipeline_stage *s);

@@ -23,11 +23,12 @@ static inline struct trp_mark trp_foreach_mark(const struct trp_pipeline_stage *
     return s->foreach_mark.line ? s->foreach_mark : s->mark;
 }
 
-#define TRP_FOREACH_REFUSE(at, code, fmt, ...)                                         \
+#define TRP_FOREACH_REFUSE_AT(at, mark, code, fmt, ...)                                \
     trp_error_set((at)->err, code, "%s:%u:%u: stage %s: " fmt,                         \
-                  trp_mark_file((at)->p->file, trp_foreach_mark((at)->s)),             \
-                  trp_foreach_mark((at)->s).line, trp_foreach_mark((at)->s).column,    \
+                  trp_mark_file((at)->p->file, mark), (mark).line, (mark).column,      \
                   (at)->s->name, ##__VA_ARGS__)
+#define TRP_FOREACH_REFUSE(at, code, fmt, ...)                                         \
+    TRP_FOREACH_REFUSE_AT(at, trp_foreach_mark((at)->s), code, fmt, ##__VA_ARGS__)
 
 /* "table" or "list file". */
 const char *trp_foreach_word(const struct trp_foreach_place *at);

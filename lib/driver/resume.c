@@ -303,6 +303,8 @@ struct trp_print trp_task_id(const struct trp_stage_choice *c, const char *stage
     const char *end, *at = keyed ? columns_of(v, &end) : NULL;
     size_t n;
     const char *key = keyed ? next_column(&at, end, &n) : NULL;
+    for (uint32_t k = 0; key && k < items->key; k++)
+        key = next_column(&at, end, &n);
     if (key)
         which = trp_print_of(key, n);
     uint64_t all[5] = {name.high, name.low, (uint64_t)(v->item != NULL) + keyed,

@@ -515,6 +515,8 @@ refused() {
     printf 'id\tv\nA\t1\nB\t2\nA\t3\n' >t.tsv
     one '  - {name: a, foreach: {table: t.tsv}, run: "true"}'
     refused "stage a: the table t.tsv: its rows 1 and 3 both have the id A; give each row its own"
+    one '  - {name: a, foreach: {table: t.tsv, key: w}, run: "true"}'
+    refused "4:44: stage a: key: the table t.tsv has no column w; the columns are id, v"
     # A folder that several name, what a wildcard matches, and one task that names it twice.
     one '  - {name: a, foreach: {items: [x/1, x/2]}, run: "true", outputs: ["${dir}", "all/", "*.txt", "f.${task}", "f.${task}"]}
   - {name: b, run: "true", outputs: ["all/", "*.txt", results]}

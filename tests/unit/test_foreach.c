@@ -206,6 +206,58 @@ TEST("a row of a table is an item with columns")
     files_free(d);
 }
 
+/* Asserts the names of the tasks, joined by '|'; "-": it has none. */
+static void expect_names(const char *dir, const char *rest, const char *wanted)
+{
+    struct trp_items items = {0};
+    struct trp_buf b = {0};
+    trp_pipeline *p;
+    trp_error err;
+    g_assert_cmpint(evaluate(dir, rest, &items, &err, &p), ==, 0);
+    for (uint32_t i = 0; i < items.ntasks; i++) {
+        trp_put_raw(&b, "|", i ? 1 : 0);
+        if (!trp_items_name(&items, i, &b))
+            trp_put_u8(&b, '-');
+    }
+    trp_put_u8(&b, 0);
+    g_assert_cmpstr((char *)b.data, ==, wanted);
+    trp_buf_free(&b);
+    trp_items_free(&items);
+    trp_pipeline_free(p);
+}
+
+TEST("the key of a row, which no other row has, is the name of its task")
+{
+    static const char plain[] = "    foreach: {table: t.tsv}\n";
+    static const char key[] = "    foreach: {table: t.csv, key: n}\n";
+    char *d = files_new();
+    files_put(d, "t.tsv", "s\tn\nb\t1\na\t1\n");
+    expect_names(d, plain, "b|a");
+    expect_names(d, "    foreach: {items: [b, a]}\n", "-|-");
+    refused(
+        d, "    foreach: {table: t.tsv, key: n}\n", TRP_EINVAL,
+        "p.yaml:5:34: stage s: the table t.tsv: its rows 1 and 2 both have the n 1; "
+        "give each row its own, or write another column as key");
+    files_put(d, "t.tsv", "s\nb\na\nb\n");
+    expect_names(d, plain, "-|-|-");
+    files_put(d, "t.tsv", "s\tn\n\t1\na\t1\n"); /* nothing is no name */
+    expect_names(d, plain, "-|-");
+    files_put(d, "t.csv", "s,n\na,\"x,\"\"y\"\na,z\n");
+    expect_names(d, key, "x,\"y|z");
+    files_put(d, "t.csv", "ID,n\na,x\na,z\n");
+    expect_names(d, key, "x|z");
+    files_put(d, "t.csv", "s,n\na,1\nb,\n");
+    refused(
+        d, key, TRP_EINVAL,
+        "p.yaml:5:34: stage s: the table t.csv: its row 2 has no n; give each row its "
+        "own, or write another column as key");
+    files_put(d, "t.csv", "s,nn\n");
+    refused(d, key, TRP_EINVAL,
+            "p.yaml:5:34: stage s: key: the table t.csv has no column n; the "
+            "columns are s, nn");
+    files_free(d);
+}
+
 /* A million rows cost their bytes and 16 more each. */
 TEST("a million rows")
 {

@@ -466,6 +466,12 @@ TEST("each over files, tables and lists")
     expect(&r, yaml, true, NULL, 0, "b:2, c:2, d:0,");
     files_put(r.dir, "t.tsv", "n\tw\tv\nz\ta\t4\nx\tb\t1\ny\tc\t2\n"); /* a column */
     expect(&r, yaml, true, NULL, 0, "");
+    static const char keyed[] = "troupe: 1\nstages:\n"
+                                "  - {name: k, foreach: {table: t.tsv, key: n}, "
+                                "run: \"cmd $TROUPE_COL_v\"}\n";
+    expect(&r, keyed, false, NULL, 0, "k:0,1,2,");
+    files_put(r.dir, "t.tsv", "w\tn\tv\na\tx\t1\na\tz\t4\na\ty\t3\n");
+    expect(&r, keyed, true, NULL, 0, "k:2,");
     files_put(r.dir, "in/3", "x");
     files_put(r.dir, "3.a", "x");
     expect(&r, yaml, true, "b", 0, "a:3, b:0!,"); /* no longer as many */
