@@ -442,6 +442,11 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
     const struct trp_settings *s = &r->settings;
     const trp_pipeline *p = s->pipeline;
     struct trp_stage_choice *choices = NULL;
+    struct trp_temp_users users = {0};
+    trp_temp_set *set = NULL;
+    int code = trp_temp_users_make(p, &users, err);
+    if (code == 0)
+        code = trp_temp_set_new(r->cwd, log, &set, err);
     const struct trp_resume_request q = {
         .pipeline = p,
         .options = s->options,
@@ -452,8 +457,12 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
         .nforce = r->call.nforce,
         .log = log,
         .contents = trp_resume_checks_contents(s->options),
+        .run_dir = r->folder ? r->folder->path : NULL,
+        .temp_users = &users,
+        .temp_set = set,
     };
-    int code = trp_resume_choose(&q, &choices, err);
+    if (code == 0)
+        code = trp_resume_choose(&q, &choices, err);
     if (r->plan && !r->explains && code == 0)
         code = trp_plan_print(p, s->options, s->site, &s->pools, r->carried.text,
                               &r->where, choices, r->form, stdout, err);
@@ -470,6 +479,8 @@ static int print_choices(const struct run *r, trp_done_log *log, trp_error *err)
         print_unnamed(r, stdout, "");
     if (choices)
         trp_stage_choices_free(choices, p->nstages);
+    trp_temp_users_free(&users);
+    trp_temp_set_free(set);
     return code;
 }
 

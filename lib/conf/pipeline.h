@@ -156,7 +156,10 @@ struct trp_pipeline_stage {
     char **outputs;
     uint32_t noutputs;
     bool *optional; /* of each of them: it need not be made */
-    char **inputs;  /* of files that tasks read */
+    bool *temp;     /* it goes when the stages that come after have succeeded */
+    bool *guarded;  /* `protected`: it is made read-only */
+    struct trp_mark temp_mark; /* of the first that goes; line 0: there is none */
+    char **inputs;             /* of files that tasks read */
     uint32_t ninputs;
     struct trp_mark inputs_mark;
     char **params; /* that its tasks read, besides those that it names … */

@@ -267,6 +267,34 @@ static void tell_cycle(trp_yaml *y, const trp_pipeline *p, const struct graph *g
                    i == first ? "" : "… → ", trp_show(p->stages[first].name).text);
 }
 
+/* Files that are to go and do not: of stages that nobody waits for, or somebody who runs at
+ * every --resume. */
+static void warn_of_temp(trp_yaml *y, trp_pipeline *p, uint8_t *waited)
+{
+    enum { WAITED = 1, ALWAYS = 2 };
+    for (uint32_t i = 0; i < p->nstages; i++) {
+        const struct trp_pipeline_stage *s = &p->stages[i];
+        for (uint32_t a = 0; !s->absent && a < s->nafter; a++)
+            if (s->after[a].index != TRP_NONE)
+                waited[s->after[a].index] |= WAITED | (s->always ? ALWAYS : 0);
+    }
+    for (uint32_t i = 0; i < p->nstages; i++) {
+        const struct trp_pipeline_stage *s = &p->stages[i];
+        if (!s->temp_mark.line || s->absent)
+            continue;
+        if (!waited[i])
+            trp_pipeline_warn(y, p, s->temp_mark,
+                              "stage %s: no stage comes after it, so its output that "
+                              "is temp stays",
+                              s->name);
+        else if (waited[i] & ALWAYS)
+            trp_pipeline_warn(y, p, s->temp_mark,
+                              "stage %s: a stage after it runs at every --resume, so "
+                              "its output that is temp stays",
+                              s->name);
+    }
+}
+
 void trp_pipeline_check(trp_yaml *y, trp_pipeline *p)
 {
     struct trp_conf_arena scratch = {0};
@@ -286,6 +314,9 @@ void trp_pipeline_check(trp_yaml *y, trp_pipeline *p)
     } else if (place_stages(p, &g) < p->nstages) {
         memset(marks, 0, p->nstages * sizeof(*marks));
         tell_cycle(y, p, &g, marks);
+    } else {
+        memset(marks, 0, p->nstages * sizeof(*marks));
+        warn_of_temp(y, p, (uint8_t *)marks);
     }
     trp_conf_arena_free(&scratch);
 }

@@ -369,10 +369,10 @@ static TRP_YAML_READER(read_tolerate)
 
 struct output {
     char *pattern;
-    bool optional;
+    bool optional, temp, guarded;
 };
 
-/* PATTERN, or {file: PATTERN, optional: true}. */
+/* PATTERN, or {file: PATTERN, optional: true, temp: true}. */
 static TRP_YAML_READER(read_outputs)
 {
     struct trp_pipeline_stage *s = &((struct reading *)context)->s;
@@ -380,7 +380,9 @@ static TRP_YAML_READER(read_outputs)
         return;
     s->outputs = trp_yaml_alloc(y, value->count, sizeof *s->outputs);
     s->optional = trp_yaml_alloc(y, value->count, sizeof *s->optional);
-    if (!s->outputs || !s->optional)
+    s->temp = trp_yaml_alloc(y, value->count, sizeof *s->temp);
+    s->guarded = trp_yaml_alloc(y, value->count, sizeof *s->guarded);
+    if (!s->outputs || !s->optional || !s->temp || !s->guarded)
         return;
     for (const struct trp_yaml_node *item = value->first; item; item = item->next) {
         struct output o = {0};
@@ -388,15 +390,25 @@ static TRP_YAML_READER(read_outputs)
             TRP_YAML_MAPPING(
                 y, item, "an item of outputs", &o,
                 TRP_YAML_INTO("file", word, struct output, pattern, .required = true),
-                TRP_YAML_INTO("optional", flag, struct output, optional));
+                TRP_YAML_INTO("optional", flag, struct output, optional),
+                TRP_YAML_INTO("temp", flag, struct output, temp),
+                TRP_YAML_INTO("protected", flag, struct output, guarded));
         else
             o.pattern = trp_yaml_text(y, item, "an item of outputs");
         if (o.pattern && !*o.pattern)
             trp_yaml_wrong(y, item->mark,
                            "an empty pattern in outputs; write one or leave it out");
+        if (o.temp && o.guarded)
+            trp_yaml_wrong(y, item->mark,
+                           "an output that is temp goes, and one that is protected "
+                           "stays; leave one of them out");
         if (!o.pattern)
             continue;
+        if (o.temp && !s->temp_mark.line)
+            s->temp_mark = item->mark;
         s->outputs[s->noutputs] = o.pattern;
+        s->temp[s->noutputs] = o.temp;
+        s->guarded[s->noutputs] = o.guarded;
         s->optional[s->noutputs++] = o.optional;
     }
 }

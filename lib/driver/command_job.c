@@ -27,6 +27,7 @@
 #include "driver/foreach.h"
 #include "driver/output_names.h"
 #include "driver/task_files.h"
+#include "driver/temp_files.h"
 #include "events/run_folder.h"
 #include "events/task_logs.h"
 #include "os/held.h"
@@ -73,6 +74,7 @@ struct trp_command_job {
     struct trp_end_lines end;
     trp_file_sums *sums; /* NULL: contents of files are not kept */
     trp_task_files *files;
+    trp_temp_files *temps; /* NULL: there are none */
     trp_output_names *names;
     char *log;             /* of the task that was given up last */
     uint32_t *place;       /* of each stage of the pipeline, in the job; or TRP_NONE */
@@ -156,6 +158,25 @@ static void look_before(const trp_command_job *j, uint32_t stage)
     trp_outputs_sort(&r->before);
 }
 
+/* Holds what is temp of the tasks that were done. */
+static void hold_temps(trp_command_job *j, uint32_t i)
+{
+    struct trp_stage_choice *choice = &j->c.choice[i];
+    for (uint32_t k = 0; k < choice->nmade; k++) {
+        const struct trp_temp_made *m = &choice->made[k];
+        if (!choice->remade || !choice->remade[m->task])
+            trp_temp_files_hold(j->temps, i, m->task, &m->files);
+    }
+    trp_temp_made_free(choice);
+}
+
+/* Whether the task is done and runs only to make again what is temp. */
+static bool is_remade(const trp_command_job *j, uint32_t stage, uint32_t task)
+{
+    const uint8_t *remade = j->c.choice[j->specs.of[stage]].remade;
+    return remade && remade[task];
+}
+
 /* Those of its tasks that were done have made their outputs. */
 static void note_made(trp_command_job *j, uint32_t stage)
 {
@@ -164,9 +185,10 @@ static void note_made(trp_command_job *j, uint32_t stage)
     char why[TRP_ERROR_TEXT];
     for (uint32_t t = 0; r->done && t < r->items.ntasks; t++) {
         values_of_task(r, t, &v);
-        if (r->done[t])
-            trp_output_names_stand(j->names, j->specs.of[stage], t, &v, why,
-                                   sizeof why);
+        if (!r->done[t])
+            continue;
+        trp_output_names_stand(j->names, j->specs.of[stage], t, &v, why, sizeof why);
+        trp_temp_files_done(j->temps, j->specs.of[stage], t);
     }
 }
 
@@ -197,6 +219,7 @@ static int choose_late(trp_command_job *j, uint32_t stage, trp_error *err)
     r->done = own->done;
     own->items = (struct trp_items){0};
     own->done = NULL;
+    hold_temps(j, j->specs.of[stage]);
     if (rc == 0 && j->c.say &&
         trp_stage_choice_text(j->c.pipeline, choice, j->specs.of[stage], line,
                               sizeof line))
@@ -353,6 +376,33 @@ static int make_body(trp_command_job *j, uint32_t stage, const char *log_dir,
     return r;
 }
 
+/* What is protected of a task, or (task TRP_NONE) of the stage: before an attempt what it has
+ * made before may be written, when it has succeeded nobody may. */
+static void set_writable(const trp_command_job *j, uint32_t stage, uint32_t task,
+                         bool writable)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    const struct trp_leftovers at = {.base = j->c.cwd, .run_dir = j->c.run_dir};
+    struct trp_task_values v;
+    values_of_task(&j->running[stage], task, &v);
+    for (uint32_t i = 0; i < s->noutputs; i++) {
+        struct trp_outputs files = {0};
+        bool none, own = trp_output_of_task(s->outputs[i]);
+        char *pattern = s->guarded[i] && own == (task != TRP_NONE)
+                            ? trp_output_expand(s->outputs[i], &v, &none)
+                            : NULL;
+        if (pattern)
+            trp_outputs_match(&files, j->c.cwd, pattern, true, NULL);
+        for (uint32_t k = 0; k < files.n; k++)
+            if (files.v[k].size >= 0 &&
+                (!writable || trp_task_files_is_of(j->files, j->specs.of[stage], task,
+                                                   files.v[k].path)))
+                trp_leftovers_set_writable(&at, files.v[k].path, writable);
+        trp_outputs_free(&files);
+        free(pattern);
+    }
+}
+
 static int stage_message(void *context, uint32_t stage, struct trp_stage_message *ret,
                          trp_error *err)
 {
@@ -372,6 +422,7 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
             trp_buf_free(&r->body);
             return rc;
         }
+        set_writable(j, stage, TRP_NONE, true);
         look_before(j, stage);
         struct trp_strings patterns = {0};
         patterns_of(j, stage, TRP_NONE, &patterns);
@@ -418,6 +469,7 @@ static void files_begin(trp_command_job *j, uint32_t stage, uint32_t task,
     struct trp_strings patterns = {0};
     struct trp_task_values v;
     values_of_task(&j->running[stage], task, &v);
+    set_writable(j, stage, task, true);
     patterns_of(j, stage, task, &patterns);
     trp_task_files_begin(j->files, j->specs.of[stage], task, &patterns,
                          trp_done_log_left_by(j->c.log, id_of(j, stage, &v)),
@@ -464,9 +516,26 @@ static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number
     if (r->has_own_outputs)
         files_begin(j, stage, task, number);
     values_of_task(r, task, &v);
+    if (is_remade(j, stage, task))
+        trp_done_log_again(j->c.log, stage_of(j, stage)->name, id_of(j, stage, &v));
     l->has_item = v.item != NULL;
     l->extra = (const uint8_t *)v.item;
     l->extra_size = (uint32_t)v.item_size;
+}
+
+/* Leaves out of the files from `from` on, which are temp, those that are before it, which
+ * another pattern keeps. */
+static void keep_others(struct trp_outputs *files, uint32_t from)
+{
+    struct trp_outputs others = {.v = files->v, .n = from};
+    uint32_t n = from;
+    trp_outputs_sort(&others);
+    for (uint32_t i = from; i < files->n; i++)
+        if (trp_outputs_find(&others, files->v[i].path))
+            free(files->v[i].path);
+        else
+            files->v[n++] = files->v[i];
+    files->n = n;
 }
 
 /* Records what there is of the patterns of a task, or (task TRP_NONE) of the stage. A
@@ -476,16 +545,25 @@ static void find_outputs(const trp_command_job *j, uint32_t stage, uint32_t task
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct trp_task_values v;
+    uint32_t others = 0;
     values_of_task(&j->running[stage], task, &v);
-    for (uint32_t i = 0; i < s->noutputs; i++) {
-        bool none, own = trp_output_of_task(s->outputs[i]);
-        if (own != (task != TRP_NONE))
+    for (uint32_t i = 0; i < 2 * s->noutputs; i++) { /* those that are temp at last */
+        uint32_t k = i % s->noutputs;
+        bool none, temp = i >= s->noutputs;
+        if (i == s->noutputs)
+            others = ret->n;
+        if (trp_output_of_task(s->outputs[k]) != (task != TRP_NONE) ||
+            s->temp[k] != temp)
             continue;
-        char *pattern = trp_output_expand(s->outputs[i], &v, &none);
+        char *pattern = trp_output_expand(s->outputs[k], &v, &none);
         if (pattern)
             trp_outputs_match(ret, j->c.cwd, pattern, true, NULL);
         free(pattern);
     }
+    for (uint32_t i = others; i < ret->n; i++)
+        ret->v[i].temp = true;
+    if (others && others < ret->n)
+        keep_others(ret, others);
 }
 
 /* Of each stage once. */
@@ -537,6 +615,14 @@ static void find_drops(trp_command_job *j, uint32_t stage, uint32_t task,
     }
 }
 
+static void note_temps(trp_command_job *j, uint32_t stage, uint32_t task,
+                       const struct trp_outputs *outputs)
+{
+    if (j->c.temp_set)
+        trp_temp_set_add(j->c.temp_set, stage_of(j, stage)->name, task, outputs);
+    trp_temp_files_hold(j->temps, j->specs.of[stage], task, outputs);
+}
+
 static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
 {
     struct running *r = &j->running[stage];
@@ -550,17 +636,25 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
     values_of_task(r, task, &v);
     const struct trp_stage_choice *choice = &j->c.choice[j->specs.of[stage]];
     struct trp_print id = id_of(j, stage, &v);
-    if (trp_task_inputs(s, j->c.cwd, &v, &inputs, &unmatched))
+    bool reads = trp_task_inputs(s, j->c.cwd, &v, &inputs, &unmatched);
+    trp_temp_set_drop(j->c.temp_set, &inputs);
+    if (reads)
         read = trp_inputs_print(&inputs);
     tell_unmatched(j, stage, task, unmatched);
     free(unmatched);
     struct trp_done_drops drops = {0};
-    if (j->below)
+    bool remade = is_remade(j, stage, task);
+    if (remade)
+        drops = (struct trp_done_drops){.ids = &id, .nids = 1};
+    else if (j->below)
         find_drops(j, stage, task, &drops);
-    r->made = true;
+    r->made = r->made || !remade;
     trp_done_log_task(j->c.log, s->name, task, id,
                       trp_task_print(choice, &r->items, &v), read, &outputs, &drops);
     trp_task_files_record(j->files, s->name, task, &outputs);
+    set_writable(j, stage, task, false);
+    note_temps(j, stage, task, &outputs);
+    trp_temp_files_done(j->temps, j->specs.of[stage], task);
     if (j->sums && (outputs.n || inputs.n))
         trp_file_sums_task(j->sums, task, id, &outputs, &inputs);
     trp_outputs_free(&outputs);
@@ -840,7 +934,7 @@ static void running_free(struct running *r)
                           .by_above = r->by_above};
 }
 
-static void record_stage(const trp_command_job *j, uint32_t stage)
+static void record_stage(trp_command_job *j, uint32_t stage)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct trp_outputs outputs = {0};
@@ -849,6 +943,7 @@ static void record_stage(const trp_command_job *j, uint32_t stage)
     find_outputs(j, stage, TRP_NONE, &outputs);
     trp_done_log_stage(j->c.log, s->name, &outputs);
     trp_task_files_record(j->files, s->name, TRP_NONE, &outputs);
+    note_temps(j, stage, TRP_NONE, &outputs);
     if (j->sums && outputs.n)
         trp_file_sums_stage(j->sums, s->name, &outputs);
     trp_outputs_free(&outputs);
@@ -915,6 +1010,11 @@ static void stage_ended(void *context, uint32_t stage, const struct trp_action *
         trp_done_log_drop_stage(j->c.log, stage_of(j, stage)->name); /* not done */
     else if (outcome != TRP_OUTCOME_SKIPPED)
         record_stage(j, stage);
+    if (outcome == TRP_OUTCOME_SUCCEEDED) {
+        set_writable(j, stage, TRP_NONE, false);
+        if (!j->running[stage].given_up && !j->running[stage].skipped)
+            trp_temp_files_done(j->temps, j->specs.of[stage], TRP_NONE);
+    }
     if (outcome == TRP_OUTCOME_SUCCEEDED || outcome == TRP_OUTCOME_SKIPPED)
         running_free(&j->running[stage]);
     else
@@ -928,6 +1028,26 @@ void trp_command_job_ended(trp_command_job *j)
             drop_log_dir(j, stage_of(j, i)->name);
             record_stage(j, i);
         }
+}
+
+bool trp_command_job_removes(const trp_command_job *j)
+{
+    return trp_temp_files_left(j->temps) > 0;
+}
+
+void trp_command_job_stop_removing(trp_command_job *j)
+{
+    trp_temp_files_stop(j->temps);
+}
+
+uint32_t trp_command_job_removed_of(const trp_command_job *j, uint32_t stage)
+{
+    return trp_temp_files_removed(j->temps, stage);
+}
+
+bool trp_command_job_removed(const trp_command_job *j, char *buf, size_t size)
+{
+    return trp_temp_files_text(j->temps, buf, size);
 }
 
 bool trp_command_job_reads(const trp_command_job *j)
@@ -1045,6 +1165,21 @@ static int fill(trp_command_job *j, trp_error *err)
     return r;
 }
 
+/* What earlier starts have left to go. */
+static void begin_temps(trp_command_job *j)
+{
+    for (uint32_t i = 0; i < j->c.pipeline->nstages; i++) {
+        const struct trp_outputs *left =
+            trp_done_log_stage_outputs(j->c.log, j->c.pipeline->stages[i].name);
+        if (left)
+            trp_temp_files_hold(j->temps, i, TRP_NONE, left);
+        hold_temps(j, i);
+    }
+    for (uint32_t i = 0; i < j->c.pipeline->nstages; i++)
+        if (j->c.choice[i].complete)
+            trp_temp_files_done(j->temps, i, TRP_NONE);
+}
+
 int trp_command_job_new(const struct trp_command_job_config *config,
                         trp_command_job **ret, trp_error *err)
 {
@@ -1082,6 +1217,11 @@ int trp_command_job_new(const struct trp_command_job_config *config,
                                    why, sizeof why);
     if (r == 0)
         trp_done_log_each(j->c.log, trp_task_files_record, j->files);
+    if (r == 0 && j->c.temp_users)
+        r = trp_temp_files_new(j->c.pipeline, j->c.temp_users, j->c.cwd, j->c.run_dir,
+                               j->files, &j->temps, err);
+    if (r == 0 && j->temps)
+        begin_temps(j);
     if (r == 0 && j->c.contents)
         r = trp_file_sums_open(j->c.cwd, j->c.log, &j->sums, err);
     if (r < 0) {
@@ -1097,6 +1237,7 @@ void trp_command_job_free(trp_command_job *j)
     if (!j)
         return;
     trp_command_job_stop_reading(j);
+    trp_temp_files_free(j->temps);
     trp_task_files_free(j->files);
     trp_output_names_free(j->names);
     for (uint32_t i = 0; j->running && i < j->spec.nstages; i++) {

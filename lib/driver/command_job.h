@@ -30,8 +30,10 @@ struct trp_command_job_config {
     struct trp_stage_choice *choice; /* of each stage; items and done are taken over
                                       * as stages start */
     const struct trp_resume_request *request; /* of late stages; NULL: there are none */
-    const trp_site *site;                     /* NULL: none */
-    char *const *environ;                     /* of `troupe` */
+    const struct trp_temp_users *temp_users;
+    trp_temp_set *temp_set; /* what is made here is added */
+    const trp_site *site;   /* NULL: none */
+    char *const *environ;   /* of `troupe` */
     uint32_t nenviron;
     const char *cwd; /* where relative paths begin, absolute */
     const char *run_name, *run_dir;
@@ -62,6 +64,13 @@ const struct trp_work *trp_command_job_work(const trp_command_job *j);
 /* All attempts have ended, also those that did so after their stage: what these wrote
  * is among the stage's outputs that are recorded. */
 void trp_command_job_ended(trp_command_job *j);
+/* Whether temp files are still being removed; no more, and what is left stays. */
+bool trp_command_job_removes(const trp_command_job *j);
+void trp_command_job_stop_removing(trp_command_job *j);
+/* After that: how many files of a stage of the pipeline were removed; of all, and what stays
+ * that was to go (false: nothing). */
+uint32_t trp_command_job_removed_of(const trp_command_job *j, uint32_t stage);
+bool trp_command_job_removed(const trp_command_job *j, char *buf, size_t size);
 /* Whether contents of files are still being read; no more, and what was not read is not
  * kept. The latter before the log is closed. */
 bool trp_command_job_reads(const trp_command_job *j);

@@ -38,7 +38,7 @@
 #define SYNC_NS INT64_C(5000000000)
 enum { ATTEMPTS_MAX = 1 << 20 };
 /* Entries that are no records: for `stage`. */
-enum { IS_DROP = UINT32_MAX, IS_SUMS = UINT32_MAX - 1 };
+enum { IS_DROP = UINT32_MAX, IS_SUMS = UINT32_MAX - 1, IS_AGAIN = UINT32_MAX - 2 };
 
 /* What a failed attempt left. */
 struct left {
@@ -104,6 +104,16 @@ static bool print_get(const json_t *j, struct trp_print *ret)
     return true;
 }
 
+/* Behind a file that is temp. */
+static const char temp_word[] = "temp";
+
+static bool is_temp(const json_t *one)
+{
+    size_t n = json_array_size(one);
+    const char *last = n ? json_string_value(json_array_get(one, n - 1)) : NULL;
+    return n > 3 && last && strcmp(last, temp_word) == 0;
+}
+
 static bool outputs_get(const json_t *list, struct trp_outputs *ret)
 {
     bool good = json_is_array(list);
@@ -113,6 +123,7 @@ static bool outputs_get(const json_t *list, struct trp_outputs *ret)
             .path = unescape(json_string_value(json_array_get(one, 0))),
             .size = json_integer_value(json_array_get(one, 1)),
             .mtime_ns = json_integer_value(json_array_get(one, 2)),
+            .temp = is_temp(one),
         };
         const json_t *ino = json_array_get(one, 3);
         print_get(ino, &o.sum);
@@ -292,13 +303,31 @@ static void note_attempt(trp_done_log *l, json_int_t attempt)
         l->attempts = (uint32_t)attempt + 1;
 }
 
+/* What of these is temp may have been half made since. */
+static void make_stale(struct trp_outputs *o)
+{
+    for (uint32_t i = 0; i < o->n; i++)
+        o->v[i].stale = o->v[i].temp;
+}
+
+static int read_again(trp_done_log *l, const json_t *j,
+                      const struct trp_done_record *entry)
+{
+    const char *name = json_string_value(json_object_get(j, "stage"));
+    struct stage *s = name ? stage_find(l, name) : NULL;
+    if (s)
+        make_stale(&s->outputs);
+    return record_add(l, entry);
+}
+
 static int read_line(trp_done_log *l, const char *text, size_t n, uint64_t line)
 {
     json_t *j = json_loadb(text, n, 0, NULL);
     const char *ended = json_string_value(json_object_get(j, "stage_outputs"));
     const char *dropped = json_string_value(json_object_get(j, "drop_stage"));
     const char *is = json_string_value(json_object_get(j, "stage_is"));
-    struct trp_done_record drop = {.line = line, .dropped = true, .stage = IS_DROP};
+    struct trp_done_record drop = {.line = line, .dropped = true, .stage = IS_DROP},
+                           again = {.line = line, .dropped = true, .stage = IS_AGAIN};
     int r = 0;
     if (json_object_get(j, "done"))
         r = read_done(l, j, line);
@@ -308,6 +337,8 @@ static int read_line(trp_done_log *l, const char *text, size_t n, uint64_t line)
         r = read_left(l, j, line);
     else if (print_get(json_object_get(j, "drop"), &drop.id))
         r = record_add(l, &drop);
+    else if (print_get(json_object_get(j, "again"), &again.id))
+        r = read_again(l, j, &again);
     else if (is)
         r = read_parts(l, j, is);
     else if (ended || dropped)
@@ -356,7 +387,7 @@ static void hand_sums(trp_done_log *l, size_t from, size_t at)
     struct trp_done_record *sums = &l->records[at];
     for (size_t i = at; i-- > from;) {
         struct trp_done_record *r = &l->records[i];
-        if (r->stage >= IS_SUMS || r->task != sums->task)
+        if (r->stage >= IS_AGAIN || r->task != sums->task)
             continue;
         if (!are_same(&r->outputs, &sums->outputs))
             return;
@@ -380,7 +411,7 @@ static void forget_made(trp_done_log *l)
             const struct trp_done_record *d = &l->records[r];
             if (by_id(&d->id, &left->id) != 0)
                 break;
-            if (d->stage < IS_SUMS && d->line > left->line)
+            if (d->stage < IS_AGAIN && d->line > left->line)
                 trp_outputs_free(&left->files);
         }
     }
@@ -494,17 +525,19 @@ static int drop_superseded(trp_done_log *l)
             hand_sums(l, first, i);
             continue;
         }
-        if (r->stage != IS_DROP) {
+        if (r->stage < IS_AGAIN) {
             r->dropped = r->line < dropped[r->stage];
             continue;
         }
         while (oldest < i && l->records[oldest].dropped)
             oldest++;
-        if (oldest < i)
+        if (oldest < i && r->stage == IS_AGAIN)
+            make_stale(&l->records[oldest].outputs);
+        else if (oldest < i)
             l->records[oldest].dropped = true;
     }
     for (size_t i = 0; i < l->nrecords; i++)
-        if (l->records[i].stage < IS_SUMS && !l->records[i].dropped)
+        if (l->records[i].stage < IS_AGAIN && !l->records[i].dropped)
             l->open[l->records[i].stage]++;
     free(dropped);
     if (l->nleft)
@@ -583,7 +616,7 @@ struct trp_done_record *trp_done_log_find(trp_done_log *l, struct trp_print id)
     }
     for (; low < l->nrecords && by_id(&l->records[low].id, &id) == 0; low++) {
         struct trp_done_record *r = &l->records[low];
-        if (r->stage >= IS_SUMS || r->dropped || r->taken)
+        if (r->stage >= IS_AGAIN || r->dropped || r->taken)
             continue;
         r->taken = true;
         l->open[r->stage]--;
@@ -616,7 +649,7 @@ void trp_done_log_each(const trp_done_log *l, trp_done_file *each, void *context
         each(context, s->name, TRP_NONE, &s->outputs);
     }
     for (uint32_t i = 0; name && i < l->nrecords; i++)
-        if (l->records[i].stage < IS_SUMS)
+        if (l->records[i].stage < IS_AGAIN)
             each(context, name[l->records[i].stage], l->records[i].task,
                  &l->records[i].outputs);
     free(name);
@@ -742,6 +775,8 @@ static void put_outputs(trp_done_log *l, const struct trp_outputs *o, bool ident
                      (long long)o->v[i].ctime_ns);
         else if (is_known(o->v[i].sum))
             put_print(l, ",", o->v[i].sum);
+        if (o->v[i].temp && !identity)
+            put_text(l, ",\"%s\"", temp_word);
         put_text(l, "]");
     }
     put_text(l, "]}\n");
@@ -884,6 +919,14 @@ void trp_done_log_drop_task(trp_done_log *l, struct trp_print id)
     begin_line(l);
     put_print(l, "{\"drop\":", id);
     put_text(l, "}\n");
+    write_line(l);
+}
+
+void trp_done_log_again(trp_done_log *l, const char *stage, struct trp_print id)
+{
+    begin_line(l);
+    put_print(l, "{\"again\":", id);
+    put_text(l, ",\"stage\":\"%s\"}\n", stage);
     write_line(l);
 }
 

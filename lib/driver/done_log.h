@@ -14,8 +14,12 @@
  *     {"stage_is": S, "command": PRINT, …}     of what a stage's PRINT is made, part by
  *                                              part; when it begins
  *     {"drop": ID}                             that task's record counts no more
+ *     {"again": ID, "stage": S}                 that task, which is done, begins to make its
+ *                                              files again that are temp
  *     {"drop_stage": S}                        no record of that stage counts any more
  *     {"stage_attempt": N}                     an attempt of a stage, above 0, began
+ *
+ * A file that is temp has "temp" at the end of its entry.
  *
  * ID says which task it is (stage and item), PRINT what it ran (command, environment,
  * params that it names); "inputs": PRINT beside it what files it read, and their sizes and times. Later
@@ -124,6 +128,7 @@ void trp_done_log_is(trp_done_log *l, const char *stage,
 void trp_done_log_stage(trp_done_log *l, const char *stage,
                         const struct trp_outputs *outputs);
 void trp_done_log_attempt(trp_done_log *l, uint32_t attempt);
+void trp_done_log_again(trp_done_log *l, const char *stage, struct trp_print id);
 void trp_done_log_drop_task(trp_done_log *l, struct trp_print id);
 void trp_done_log_drop_stage(trp_done_log *l, const char *stage);
 /* Everything written so far is on disk when it returns; TRP_ESYSTEM when something

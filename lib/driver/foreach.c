@@ -99,6 +99,34 @@ static size_t drop_late(const struct trp_foreach_place *at, const char *base,
     return left;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Adds those names that were kept and have gone since, each once. */
+static int add_gone(const struct trp_foreach_place *at, const char *names, size_t size,
+                    char ***files, size_t *n)
+{
+    const struct trp_kept_lists *k = at->p->kept_lists;
+    uint32_t all = (uint32_t)*n, capacity = (uint32_t)*n;
+    for (const char *name = names, *end = names + size; name < end;
+         name += strlen(name) + 1) {
+        if (!k->gone(k->gone_context, name))
+            continue;
+        char *copy = strdup(name);
+        if (!copy || !TRP_ARRAY_GROW(*files, all, capacity)) {
+            free(copy);
+            return out_of_memory(at);
+        }
+        (*files)[all++] = copy;
+        *n = all;
+    }
+    if (all)
+        qsort(*files, all, sizeof **files, by_name);
+    return 0;
+}
+
 static void keep_names(const struct trp_foreach_place *at, char *const *files, size_t n)
 {
     struct trp_buf b = {0};
@@ -113,7 +141,7 @@ static int evaluate_files(const struct trp_foreach_place *at, const char *base,
                           struct trp_items *ret)
 {
     trp_error why;
-    size_t n, size = 0;
+    size_t n = 0, size = 0;
     bool now;
     char *kept = trp_kept_names_take(at->p->kept_lists, at->s, at->part, &size, &now);
     if (kept && !now)
@@ -122,6 +150,13 @@ static int evaluate_files(const struct trp_foreach_place *at, const char *base,
     if (r == 0 && kept)
         n = drop_late(at, base, kept, size, ret->files, n);
     free(kept);
+    kept = trp_kept_names_gone(at->p->kept_lists, at->s, at->part, &size);
+    int rc = r == 0 && kept ? add_gone(at, kept, size, &ret->files, &n) : 0;
+    ret->nfiles =
+        (uint32_t)n; /* at most TRP_GLOB_RESULTS, and as many that have gone */
+    free(kept);
+    if (rc < 0)
+        return rc;
     if (r < 0 || n == 0)
         note_absent(at);
     if (r < 0)
@@ -132,7 +167,6 @@ static int evaluate_files(const struct trp_foreach_place *at, const char *base,
             "no file matches %.300s; add `allow_empty: true` when it may have "
             "no tasks",
             at->s->pattern);
-    ret->nfiles = (uint32_t)n; /* at most TRP_GLOB_RESULTS */
     r = check_count(at, n);
     if (r < 0)
         return r;

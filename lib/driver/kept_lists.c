@@ -72,7 +72,15 @@ char *trp_kept_list_take(const struct trp_kept_lists *k,
                          size_t *ret_size)
 {
     bool takes = k && k->takes && !(may_be_new(k, s) && trp_kept_lists_new(k, file));
+    takes = takes || (k && k->gone && k->gone(k->gone_context, file));
     return takes ? take(k, s, part, ret_size) : NULL;
+}
+
+char *trp_kept_names_gone(const struct trp_kept_lists *k,
+                          const struct trp_pipeline_stage *s, int part,
+                          size_t *ret_size)
+{
+    return k && k->gone ? take(k, s, part, ret_size) : NULL;
 }
 
 char *trp_kept_names_take(const struct trp_kept_lists *k,

@@ -26,6 +26,10 @@ struct trp_kept_lists {
     bool keeps, takes;
     bool began;       /* stages have begun: what comes after others may be made anew */
     int64_t since_ns; /* when the run went on, as its folder's clock has it */
+    /* Whether a file that was kept is temp and has gone, while what was made of it is there:
+     * then it stands for itself. NULL: none is asked for. */
+    bool (*gone)(const void *context, const char *file);
+    const void *gone_context;
     /* Takes a line for the user; NULL: none. */
     void (*say)(void *context, const char *line);
     void *say_context;
@@ -48,6 +52,10 @@ char *trp_kept_names_take(const struct trp_kept_lists *k,
                           const struct trp_pipeline_stage *s, int part,
                           size_t *ret_size, bool *ret_now);
 bool trp_kept_lists_new(const struct trp_kept_lists *k, const char *file);
+/* The names that were kept, some of which may have gone; NULL: that is not asked. */
+char *trp_kept_names_gone(const struct trp_kept_lists *k,
+                          const struct trp_pipeline_stage *s, int part,
+                          size_t *ret_size);
 
 /* Keeps it until trp_kept_lists_settle, which is called when the stage's tasks are known (or not:
  * then the one of before stays). What cannot be kept is told to the user. */

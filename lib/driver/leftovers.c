@@ -78,6 +78,14 @@ static int open_place(const struct trp_leftovers *l, const char *path, char *ret
     return fd;
 }
 
+/* A link that leads to nothing any more is nobody's file. */
+static bool is_as_recorded(const struct trp_leftovers *l, const struct trp_output *o)
+{
+    struct trp_output now;
+    return !trp_output_measure(l->base, o->path, true, &now) ||
+           (now.size == o->size && now.mtime_ns == o->mtime_ns);
+}
+
 static void remove_one(struct trp_leftovers *l, const struct trp_output *o)
 {
     char name[NAME_MAX + 1];
@@ -90,12 +98,18 @@ static void remove_one(struct trp_leftovers *l, const struct trp_output *o)
         return;
     }
     bool folder = o->size < 0;
-    if (!trp_output_measure_at(fd, name, &now)) /* it is gone */
-        ;
-    else if (folder ? now.size >= 0 || now.ino != o->ino : !trp_output_is_same(&now, o))
+    if (!trp_output_measure_at(fd, name, &now)) { /* it is gone */
+        close(fd);
+        return;
+    }
+    folder = folder && (!l->recorded || now.size < 0); /* or a link to one */
+    if (l->recorded ? !is_as_recorded(l, o)
+        : folder    ? now.size >= 0 || now.ino != o->ino
+                    : !trp_output_is_same(&now, o))
         trp_leftovers_stays(l, o->path, "it has changed since");
-    else if (unlinkat(fd, name, folder ? AT_REMOVEDIR : 0) != 0 && errno != ENOENT &&
-             !(folder && (errno == ENOTEMPTY || errno == EEXIST)))
+    else if (unlinkat(fd, name, folder ? AT_REMOVEDIR : 0) == 0)
+        l->removed += !folder;
+    else if (errno != ENOENT && !(folder && (errno == ENOTEMPTY || errno == EEXIST)))
         trp_leftovers_stays(l, o->path, strerror(errno));
     close(fd);
 }
@@ -117,4 +131,22 @@ void trp_leftovers_stays(struct trp_leftovers *l, const char *path, const char *
         close(fd);
     snprintf(l->first, sizeof l->first, "%s", path);
     snprintf(l->why, sizeof l->why, "%s", *of_place ? of_place : why);
+}
+
+void trp_leftovers_set_writable(const struct trp_leftovers *l, const char *path,
+                                bool writable)
+{
+    char name[NAME_MAX + 1];
+    const char *why;
+    struct stat st;
+    int fd = open_place(l, path, name, sizeof name, &why);
+    if (fd < 0)
+        return;
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
+        mode_t all = S_IWUSR | S_IWGRP | S_IWOTH, had = st.st_mode & 07777;
+        mode_t mode = writable ? had | S_IWUSR : had & ~all;
+        if (mode != had)
+            (void)!fchmodat(fd, name, mode, 0);
+    }
+    close(fd);
 }

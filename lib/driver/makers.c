@@ -23,20 +23,36 @@ static const char *value_pattern(const struct trp_pipeline_stage *s, const char 
     return any ? "**" : item ? s->pattern : "*";
 }
 
+/* What a template of a stage can be, as a pattern. */
+static void put_pattern(struct trp_buf *b, const struct trp_pipeline_stage *s,
+                        const char *template, bool any)
+{
+    struct trp_template_part part;
+    const char *at = template, *from = at;
+    trp_buf_clear(b);
+    for (; trp_template_next(&at, &(struct trp_task_values){0}, &part); from = at) {
+        const char *text = part.value ? value_pattern(s, from, any) : part.text;
+        trp_put_raw(b, text, part.value ? strlen(text) : part.size);
+    }
+    trp_put_u8(b, 0);
+}
+
+char *trp_made_pattern(const struct trp_pipeline_stage *s, const char *template)
+{
+    struct trp_buf b = {0};
+    put_pattern(&b, s, template, true);
+    char *pattern = b.failed ? NULL : strdup((const char *)b.data);
+    trp_buf_free(&b);
+    return pattern;
+}
+
 /* Whether it says that it makes what the pattern matches. */
 static bool makes(const struct trp_pipeline_stage *s, const char *pattern, bool any)
 {
     struct trp_buf b = {0};
     bool made = false;
     for (uint32_t k = 0; k < s->noutputs && !made; k++) {
-        struct trp_template_part part;
-        const char *at = s->outputs[k], *from = at;
-        trp_buf_clear(&b);
-        for (; trp_template_next(&at, &(struct trp_task_values){0}, &part); from = at) {
-            const char *text = part.value ? value_pattern(s, from, any) : part.text;
-            trp_put_raw(&b, text, part.value ? strlen(text) : part.size);
-        }
-        trp_put_u8(&b, 0);
+        put_pattern(&b, s, s->outputs[k], any);
         made = b.failed || trp_glob_overlap((const char *)b.data, pattern);
     }
     trp_buf_free(&b);

@@ -17,6 +17,9 @@ enum trp_made {
     TRP_MADE_YES,
 };
 
+/* What a template of `outputs` or `inputs` can be for any task, as a pattern; malloc'ed,
+ * NULL: out of memory. */
+char *trp_made_pattern(const struct trp_pipeline_stage *s, const char *template);
 /* Whether a stage of the pipeline says that it makes what the pattern matches. */
 bool trp_made_at_all(const trp_pipeline *p, const char *pattern);
 /* Whether one does that stage `s` comes after, directly or not. */

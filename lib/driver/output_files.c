@@ -88,7 +88,11 @@ bool trp_output_sum(struct trp_output *o, const char *base, bool as_recorded,
 static bool has_changed(const struct trp_output *was, const char *base, bool contents)
 {
     struct trp_output now = {.path = was->path};
-    if (!trp_output_measure(base, was->path, true, &now) || now.size != was->size)
+    if (was->stale)
+        return false;
+    if (!trp_output_measure(base, was->path, true, &now))
+        return !was->temp;
+    if (now.size != was->size)
         return true;
     if (!contents || !(was->sum.high || was->sum.low))
         return now.mtime_ns != was->mtime_ns;
@@ -100,6 +104,22 @@ bool trp_output_is_there(const char *path, const char *base)
 {
     struct trp_output now = {0};
     return trp_output_measure(base, path, true, &now);
+}
+
+uint32_t trp_outputs_gone(const struct trp_outputs *o, const char *base,
+                          const char **ret_first)
+{
+    uint32_t n = 0;
+    *ret_first = NULL;
+    for (size_t i = 0; i < o->n; i++) {
+        const struct trp_output *one = &o->v[i];
+        if (!one->temp || one->size < 0 ||
+            (!one->stale && trp_output_is_there(one->path, base)))
+            continue;
+        if (n++ == 0)
+            *ret_first = one->path;
+    }
+    return n;
 }
 
 const char *trp_outputs_changed(const struct trp_outputs *o, const char *base,

@@ -20,9 +20,13 @@
 struct trp_print trp_print_of(const void *data, size_t n);
 
 /* The first that is not there any more as it was; NULL: all are. With `contents`, size and
- * contents count, and the time only of those whose sum is not known. */
+ * contents count, and the time only of those whose sum is not known. One that is temp may
+ * be gone. */
 const char *trp_outputs_changed(const struct trp_outputs *o, const char *base,
                                 bool contents);
+/* How many are temp and not there as they were made, and the first of them. */
+uint32_t trp_outputs_gone(const struct trp_outputs *o, const char *base,
+                          const char **ret_first);
 /* Whether there is a file of that name. A link that leads nowhere is none. */
 bool trp_output_is_there(const char *path, const char *base);
 

@@ -27,6 +27,7 @@
 #include "driver/control.h"
 #include "driver/done_log.h"
 #include "driver/driver_open.h"
+#include "driver/driver_state.h"
 #include "driver/fit.h"
 #include "driver/kept_lists.h"
 #include "driver/pipeline_settings.h"
@@ -47,6 +48,8 @@ struct pipeline_run {
     struct trp_kept_lists lists;
     struct trp_pipeline_listener listener;
     trp_done_log *log;
+    struct trp_temp_users temp_users;
+    trp_temp_set *temp_set;
     struct trp_stage_choice *choice;
     struct trp_resume_request request; /* that it was chosen by */
     trp_command_job *job;
@@ -100,6 +103,10 @@ static int choose(struct pipeline_run *run, trp_error *err)
 {
     const struct trp_run_spec *spec = run->spec;
     int r = trp_done_log_open(spec->run_dir, spec->earlier_runs > 0, &run->log, err);
+    if (r == 0)
+        r = trp_temp_users_make(run->s.pipeline, &run->temp_users, err);
+    if (r == 0)
+        r = trp_temp_set_new(spec->cwd, run->log, &run->temp_set, err);
     if (r < 0)
         return r;
     struct trp_resume_request request = {
@@ -112,6 +119,9 @@ static int choose(struct pipeline_run *run, trp_error *err)
         .nforce = spec->nforce,
         .log = spec->earlier_runs ? run->log : NULL,
         .contents = trp_resume_checks_contents(run->s.options),
+        .run_dir = spec->run_dir,
+        .temp_users = &run->temp_users,
+        .temp_set = run->temp_set,
     };
     run->request = request;
     return trp_resume_choose(&request, &run->choice, err);
@@ -141,6 +151,8 @@ static int make_job(struct pipeline_run *run, trp_error *err)
         .ids = run->s.ids,
         .choice = run->choice,
         .request = &run->request,
+        .temp_users = &run->temp_users,
+        .temp_set = run->temp_set,
         .site = run->s.site,
         .environ = spec->environ,
         .nenviron = spec->nenviron,
@@ -252,18 +264,40 @@ static int run_job(struct pipeline_run *run, trp_driver *driver, trp_error *err)
     return trp_driver_wait(driver, id, err);
 }
 
-/* Waits until it is known what files contain. */
-static void wait_for_sums(const struct pipeline_run *run, trp_driver *driver)
+/* Waits until it is known what files contain, and those that are temp have gone. */
+static void wait_for_files(const struct pipeline_run *run, trp_driver *driver)
 {
     int64_t told = trp_clock_ns() + TELL_NS;
-    while (trp_command_job_reads(run->job) && !trp_driver_stopped(driver)) {
+    while (!trp_driver_stopped(driver)) {
+        bool reads = trp_command_job_reads(run->job);
+        if (!reads && !trp_command_job_removes(run->job))
+            break;
         trp_driver_pass(driver, PASS_NS);
         if (trp_clock_ns() < told)
             continue;
-        say(run->spec, "all tasks have ended; the contents of their files are still "
-                       "being read (resume.check)");
+        say(run->spec,
+            reads ? "all tasks have ended; the contents of their files are "
+                    "still being read (resume.check)"
+                  : "all tasks have ended; temp files are still being removed");
         told = INT64_MAX;
     }
+}
+
+static void tell_removed(struct pipeline_run *run, trp_driver *driver)
+{
+    char line[1600];
+    trp_command_job_stop_removing(run->job);
+    if (!trp_command_job_removed(run->job, line, sizeof line))
+        return;
+    for (uint32_t i = 0; i < run->s.pipeline->nstages; i++) {
+        uint32_t n = trp_command_job_removed_of(run->job, i);
+        if (n)
+            trp_driver_log(driver, "info", "stage %s: %u temp file%s removed",
+                           run->s.pipeline->stages[i].name, n,
+                           n == 1 ? " was" : "s were");
+    }
+    if (!run->spec->quiet)
+        say(run->spec, line);
 }
 
 /* What was given up or failed; when no stage failed, what else ended the run. */
@@ -305,7 +339,8 @@ static int drive(struct pipeline_run *run)
     r = run_job(run, driver, &err);
     trp_driver_end_attempts(driver); /* one may have succeeded before it was killed */
     trp_command_job_ended(run->job);
-    wait_for_sums(run, driver);
+    wait_for_files(run, driver);
+    tell_removed(run, driver);
     tell_end(run, r < 0, &err);
     trp_command_job_stop_reading(run->job);
     int written = trp_done_log_close(run->log, &log_err);
@@ -334,6 +369,8 @@ int trp_pipeline_driver_main(const char *run_dir)
     if (run.choice)
         trp_stage_choices_free(run.choice, run.s.pipeline->nstages);
     trp_done_log_close(run.log, NULL);
+    trp_temp_users_free(&run.temp_users);
+    trp_temp_set_free(run.temp_set);
     trp_pipeline_settings_free(&run.s);
     trp_run_spec_free(run.spec);
     return status;

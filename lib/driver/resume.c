@@ -15,6 +15,10 @@
  * A stage's foreach can be evaluated here when no stage above it is touched: nothing
  * that it reads is going to be made. What was evaluated is kept for the stage's start.
  *
+ * What is temp and gone is nothing that stands against a task. When all is chosen, a second
+ * pass, children first, finds the tasks whose files are needed by what runs: they run again,
+ * and nothing is touched by that, since they are what they were.
+ *
  * Cost: one hash and one look-up a task, one lstat an output; where contents are compared,
  * reading each file whose size is the same. Rejected: a chain of hashes through the stages,
  * where touching a stage would change nothing if it made the same files again: the contract
@@ -27,9 +31,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/base/bytes.h"
+#include "core/base/ids.h"
 #include "driver/command_env.h"
 #include "driver/file_sums.h"
+#include "driver/kept_lists.h"
+
+/* Of a stage, what is temp and gone. */
+struct gone {
+    const char **first; /* of each task, the first; NULL: none is, of any */
+    uint32_t *n;
+    const char *whole; /* of the stage */
+    uint32_t nwhole;
+};
 
 struct chooser {
     const struct trp_resume_request *q;
@@ -39,10 +54,12 @@ struct chooser {
     bool *taken;  /* taken as done by --from */
     bool *forced; /* by --force, itself or a stage above it */
     bool *touched;
-    bool *again;            /* tasks that were done run again */
-    bool *late;             /* it may be found to be done when those above have ended */
-    bool *fewer;            /* tasks that were done are not among its tasks any more */
+    bool *again; /* tasks that were done run again */
+    bool *late;  /* it may be found to be done when those above have ended */
+    bool *fewer; /* tasks that were done are not among its tasks any more */
+    struct gone *gone;
     struct trp_buf columns; /* of a task */
+    bool before;            /* nothing has run yet */
     trp_error *err;
 };
 
@@ -384,7 +401,9 @@ static bool *make_marks(struct chooser *c)
 {
     size_t n = c->p->nstages;
     bool *marks = calloc(n * 7 + 1, sizeof *marks);
-    if (!marks) {
+    c->gone = marks ? calloc(n + 1, sizeof *c->gone) : NULL;
+    if (!c->gone) {
+        free(marks);
         trp_error_set(c->err, TRP_ENOMEM, "out of memory for %zu stages", n);
         return NULL;
     }
@@ -396,6 +415,17 @@ static bool *make_marks(struct chooser *c)
     c->again = marks + 5 * n;
     c->late = marks + 6 * n;
     return marks;
+}
+
+static void free_marks(struct chooser *c, bool *marks)
+{
+    for (uint32_t i = 0; i < c->p->nstages; i++) {
+        free(c->gone[i].first);
+        free(c->gone[i].n);
+    }
+    free(c->gone);
+    free(marks);
+    trp_buf_free(&c->columns);
 }
 
 static int read_options(struct chooser *c)
@@ -438,7 +468,8 @@ int trp_resume_check(const trp_pipeline *p, const char *from, const char *until,
     struct chooser c = {.q = &q, .p = p, .err = err};
     bool *marks = make_marks(&c);
     int r = marks ? read_options(&c) : TRP_ENOMEM;
-    free(marks);
+    if (marks)
+        free_marks(&c, marks);
     return r;
 }
 
@@ -497,6 +528,21 @@ static const char *above_touched(const struct chooser *c, uint32_t i)
     return NULL;
 }
 
+/* The items of a stage, with the files that are temp and have gone. */
+static int evaluate(const struct chooser *c, uint32_t i, trp_error *err)
+{
+    trp_pipeline p = *c->p;
+    struct trp_kept_lists lists = {.run_dir = c->q->run_dir};
+    if (c->before && c->q->temp_set && c->q->run_dir) {
+        if (p.kept_lists)
+            lists = *p.kept_lists;
+        lists.gone = trp_temp_set_gone;
+        lists.gone_context = c->q->temp_set;
+        p.kept_lists = &lists;
+    }
+    return trp_foreach_evaluate(&p, &p.stages[i], c->q->cwd, &c->choice[i].items, err);
+}
+
 /* Is it decided late? */
 static bool waits_to_see(const struct chooser *c, uint32_t i)
 {
@@ -540,7 +586,8 @@ static bool each_done(const struct chooser *c, const struct trp_pipeline_stage *
     for (uint32_t a = 0; a < s->nafter; a++) {
         const struct trp_stage_choice *above = &c->choice[s->after[a].index];
         if (s->after[a].each && c->touched[s->after[a].index] &&
-            !(t < above->items.ntasks && above->done[t]))
+            !(t < above->items.ntasks &&
+              (above->done[t] || (above->remade && above->remade[t]))))
             return false;
     }
     return true;
@@ -554,7 +601,8 @@ static const char *missing_output(const struct chooser *c,
 {
     static const struct trp_task_values none;
     for (uint32_t i = 0; i < s->noutputs; i++)
-        if (!s->optional[i] && trp_output_of_task(s->outputs[i]) == (v != NULL) &&
+        if (!s->optional[i] && !s->temp[i] &&
+            trp_output_of_task(s->outputs[i]) == (v != NULL) &&
             !trp_output_is_made(s->outputs[i], c->q->cwd, v ? v : &none))
             return s->outputs[i];
     return NULL;
@@ -571,6 +619,7 @@ static bool inputs_changed(const struct chooser *c, const struct trp_pipeline_st
     if (!was.high && !was.low)
         return false;
     trp_task_inputs(s, c->q->cwd, v, &files, NULL);
+    trp_temp_set_drop(c->q->temp_set, &files);
     for (uint32_t i = 0; contents && i < files.n; i++)
         trp_output_sum(&files.v[i], c->q->cwd, false, NULL);
     is = contents ? trp_file_sums_of(&files) : trp_inputs_print(&files);
@@ -604,6 +653,143 @@ static bool files_stand(struct chooser *c, uint32_t i, uint32_t t,
     return false;
 }
 
+/* ---- what is temp ---- */
+
+/* Notes what is gone of what a task has made. Without memory nothing is. */
+static void note_gone(struct chooser *c, uint32_t i, uint32_t t,
+                      const struct trp_done_record *r)
+{
+    struct gone *g = &c->gone[i];
+    const char *first;
+    uint32_t n = trp_outputs_gone(&r->outputs, c->q->cwd, &first);
+    size_t all = (size_t)c->choice[i].items.ntasks + 1;
+    if (!n)
+        return;
+    if (!g->first)
+        g->first = calloc(all, sizeof *g->first);
+    if (!g->n)
+        g->n = calloc(all, sizeof *g->n);
+    if (!g->first || !g->n)
+        return;
+    g->first[t] = first;
+    g->n[t] = n;
+}
+
+/* Keeps what there is. */
+static void note_made(struct trp_stage_choice *choice, uint32_t t,
+                      const struct trp_done_record *r)
+{
+    struct trp_outputs files = {0};
+    for (uint32_t k = 0; k < r->outputs.n; k++) {
+        struct trp_output copy = r->outputs.v[k];
+        if (copy.temp && !copy.stale && (copy.path = strdup(copy.path)))
+            trp_outputs_append(&files, &copy);
+    }
+    if (files.n && TRP_ARRAY_GROW(choice->made, choice->nmade, choice->made_capacity))
+        choice->made[choice->nmade++] = (struct trp_temp_made){t, files};
+    else
+        trp_outputs_free(&files);
+}
+
+static void note_whole(struct chooser *c, uint32_t i)
+{
+    const struct trp_outputs *left =
+        trp_done_log_stage_outputs(c->q->log, c->p->stages[i].name);
+    struct gone *g = &c->gone[i];
+    if (left)
+        g->nwhole = trp_outputs_gone(left, c->q->cwd, &g->whole);
+}
+
+/* The stage that runs and needs what a task has made, or (TRP_NONE) any; NULL: there is none. */
+static const char *needs(const struct chooser *c, uint32_t i, uint32_t t)
+{
+    const struct trp_temp_users *users = c->q->temp_users;
+    for (uint32_t k = users->first[i]; k < users->first[i + 1]; k++) {
+        const struct trp_temp_user *u = &users->v[k];
+        const struct trp_stage_choice *of = &c->choice[u->stage];
+        bool done = u->each && of->done && t < of->items.ntasks && of->done[t];
+        if (of->runs && !done)
+            return c->p->stages[u->stage].name;
+    }
+    return NULL;
+}
+
+/* A task that is done runs, since a stage needs what it had made. */
+static int remake(struct chooser *c, uint32_t i, uint32_t t, const char *stage,
+                  const char *path)
+{
+    struct trp_stage_choice *choice = &c->choice[i];
+    if (!choice->remade)
+        choice->remade = calloc((size_t)choice->items.ntasks + 1, 1);
+    if (!choice->remade)
+        return trp_error_set(c->err, TRP_ENOMEM, "out of memory for stage %s",
+                             c->p->stages[i].name);
+    because(c, i, "stage %.64s needs %.200s again", stage, path);
+    choice->done[t] = 0;
+    choice->remade[t] = 1;
+    choice->ndone--;
+    choice->nremade++;
+    choice->nagain++;
+    choice->runs = true;
+    choice->complete = false;
+    return 0;
+}
+
+/* What comes after the stage is chosen. */
+static int settle_gone(struct chooser *c, uint32_t i)
+{
+    struct trp_stage_choice *choice = &c->choice[i];
+    const struct gone *g = &c->gone[i];
+    const char *path = g->whole, *by = path ? needs(c, i, TRP_NONE) : NULL;
+    bool barrier = c->p->stages[i].spec.barrier;
+    int r = 0;
+    if (!by && barrier) /* all or none */
+        for (uint32_t t = 0; g->n && t < choice->items.ntasks && !by; t++)
+            if ((path = g->first[t]))
+                by = needs(c, i, t);
+    choice->ngone = by ? 0 : g->nwhole;
+    for (uint32_t t = 0; choice->done && t < choice->items.ntasks && r == 0; t++) {
+        const char *own = g->n ? g->first[t] : NULL, *why = by;
+        if (!choice->done[t] || (!by && !own))
+            continue;
+        if (!why)
+            why = needs(c, i, t);
+        if (why)
+            r = remake(c, i, t, why, own && !by ? own : path);
+        else
+            choice->ngone += g->n[t];
+    }
+    return r;
+}
+
+/* Of a stage that is taken as done: what is temp and gone is looked for all the same. */
+static int look_at_taken(struct chooser *c, uint32_t i)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    struct trp_stage_choice *choice = &c->choice[i];
+    struct trp_task_values v;
+    if (!c->q->log || !s->temp_mark.line || evaluate(c, i, NULL) < 0)
+        return 0;
+    choice->done = calloc((size_t)choice->items.ntasks + 1, 1);
+    if (!choice->done)
+        return trp_error_set(c->err, TRP_ENOMEM, "out of memory for stage %s", s->name);
+    for (uint32_t t = 0; t < choice->items.ntasks; t++) {
+        const struct trp_done_record *r =
+            trp_items_values(&choice->items, t, &c->columns, &v)
+                ? trp_done_log_find(c->q->log,
+                                    trp_task_id(choice, s->name, &choice->items, &v))
+                : NULL;
+        choice->done[t] = 1;
+        if (r)
+            note_gone(c, i, t, r);
+    }
+    choice->ndone = choice->items.ntasks;
+    note_whole(c, i);
+    return 0;
+}
+
+/* ---- task by task ---- */
+
 static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
 {
     const struct trp_pipeline_stage *s = &c->p->stages[i];
@@ -620,8 +806,11 @@ static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
         because_of_parts(c, i);
     else if (!each_done(c, s, t))
         because(c, i, "the tasks before them run again");
-    else if (files_stand(c, i, t, r, &v))
+    else if (files_stand(c, i, t, r, &v)) {
+        note_gone(c, i, t, r);
+        note_made(choice, t, r);
         return true;
+    }
     choice->nagain++;
     trp_done_log_drop_task(c->q->log, id);
     return false;
@@ -652,7 +841,7 @@ static int find_done(struct chooser *c, uint32_t i)
         drop_stage(c, i);
         c->again[i] = had;
         if (!above || trp_foreach_known(s)) /* to be told */
-            trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL);
+            evaluate(c, i, NULL);
         return 0;
     }
     if (waits_to_see(c, i) && had) {
@@ -661,8 +850,7 @@ static int find_done(struct chooser *c, uint32_t i)
         return 0;
     }
     /* What is wrong with its foreach is told when the stage starts. */
-    if (!choice->items.known &&
-        trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL) < 0)
+    if (!choice->items.known && evaluate(c, i, NULL) < 0)
         return 0;
     if (!as_many_as_above(c, i)) {
         trp_items_free(&choice->items);
@@ -697,6 +885,8 @@ static int find_done(struct chooser *c, uint32_t i)
         choice->ndone = 0;
         memset(choice->done, 0, choice->items.ntasks);
     }
+    choice->complete = !choice->runs;
+    note_whole(c, i);
     return 0;
 }
 
@@ -718,8 +908,7 @@ static int forget_stale(struct chooser *c, uint32_t i)
         return 0;
     }
     c->again[i] = true;
-    if (whole || trp_foreach_evaluate(c->p, s, c->q->cwd, &choice->items, NULL) < 0 ||
-        !as_many_as_above(c, i)) {
+    if (whole || evaluate(c, i, NULL) < 0 || !as_many_as_above(c, i)) {
         drop_stage(c, i);
         return 0;
     }
@@ -741,7 +930,7 @@ static int choose_stage(struct chooser *c, uint32_t i)
     if (!c->kept[i])
         return c->q->log ? forget_stale(c, i) : 0;
     if (c->taken[i])
-        return 0;
+        return look_at_taken(c, i);
     choice->runs = true;
     int r = c->q->log ? find_done(c, i) : 0;
     c->touched[i] = choice->runs;
@@ -756,7 +945,7 @@ static void tidy(struct chooser *c)
         struct trp_stage_choice *choice = &c->choice[i];
         if (!choice->runs)
             trp_items_free(&choice->items);
-        if (!choice->runs || !choice->ndone) {
+        if (!choice->runs || (!choice->ndone && !choice->remade)) {
             free(choice->done);
             choice->done = NULL;
         }
@@ -793,8 +982,9 @@ int trp_resume_late(const struct trp_resume_request *q, struct trp_stage_choice 
         if (r == 0 && !choice[stage].items.known)
             r = trp_foreach_evaluate(c.p, s, q->cwd, &choice[stage].items, err);
     }
-    free(marks);
-    trp_buf_free(&c.columns);
+    if (r == 0 && q->temp_users)
+        r = settle_gone(&c, stage);
+    free_marks(&c, marks);
     return r;
 }
 
@@ -802,11 +992,12 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
                       trp_error *err)
 {
     uint32_t n = q->pipeline->nstages;
-    struct chooser c = {.q = q, .p = q->pipeline, .err = err};
+    struct chooser c = {.q = q, .p = q->pipeline, .before = true, .err = err};
     bool *marks = make_marks(&c);
     c.choice = calloc((size_t)n + 1, sizeof *c.choice);
     if (!marks || !c.choice) {
-        free(marks);
+        if (marks)
+            free_marks(&c, marks);
         free(c.choice);
         return trp_error_set(err, TRP_ENOMEM, "out of memory for %u stages", n);
     }
@@ -817,10 +1008,11 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
     }
     for (uint32_t k = 0; k < n && r == 0; k++)
         r = choose_stage(&c, c.p->order[k]);
+    for (uint32_t k = n; k-- > 0 && r == 0 && q->temp_users;)
+        r = settle_gone(&c, c.p->order[k]);
     if (r == 0 && q->log)
         r = trp_done_log_sync(q->log, err);
-    free(marks);
-    trp_buf_free(&c.columns);
+    free_marks(&c, marks);
     if (r < 0) {
         trp_stage_choices_free(c.choice, n);
         return r;
@@ -833,7 +1025,7 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
 void trp_stage_choice_words(const struct trp_stage_choice *c, char *buf, size_t size)
 {
     uint32_t todo = c->items.ntasks - c->ndone;
-    char done[48] = "", run[48];
+    char done[48] = "", run[48], gone[64] = "";
     if (c->runs && c->ndone)
         snprintf(done, sizeof done,
                  c->ndone == 1 ? "%u task is done, " : "%u tasks are done, ", c->ndone);
@@ -842,8 +1034,12 @@ void trp_stage_choice_words(const struct trp_stage_choice *c, char *buf, size_t 
                  todo == 1 ? "s" : "");
     else
         strcpy(run, !c->runs ? "does not run" : c->ndone ? "the others run" : "runs");
-    snprintf(buf, size, "%s%s%s%s", done, run, c->runs && *c->why ? ": " : "",
-             c->runs ? c->why : "");
+    if (c->ngone)
+        snprintf(gone, sizeof gone, "; %u temp file%s gone, and nothing needs %s",
+                 c->ngone, c->ngone == 1 ? " is" : "s are",
+                 c->ngone == 1 ? "it" : "them");
+    snprintf(buf, size, "%s%s%s%s%s", done, run, c->runs && *c->why ? ": " : "",
+             c->runs ? c->why : "", gone);
 }
 
 bool trp_stage_choice_text(const trp_pipeline *p, const struct trp_stage_choice *v,
@@ -867,12 +1063,23 @@ bool trp_stage_choice_text(const trp_pipeline *p, const struct trp_stage_choice 
     return true;
 }
 
+void trp_temp_made_free(struct trp_stage_choice *c)
+{
+    for (uint32_t k = 0; k < c->nmade; k++)
+        trp_outputs_free(&c->made[k].files);
+    free(c->made);
+    c->made = NULL;
+    c->nmade = c->made_capacity = 0;
+}
+
 void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n)
 {
     for (uint32_t i = 0; v && i < n; i++) {
         trp_items_free(&v[i].items);
         trp_buf_free(&v[i].named);
         free(v[i].done);
+        free(v[i].remade);
+        trp_temp_made_free(&v[i]);
     }
     free(v);
 }

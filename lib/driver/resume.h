@@ -11,6 +11,9 @@
  * Where above a stage only such tasks run as never were done, a stage that waits for all of
  * them is decided *late*, when they have ended: it runs again if one of them succeeded.
  *
+ * What is temp is not missed while nothing runs that needs it (temp_users.h). Else the tasks
+ * that had made it run again, although they are done: what comes after them is as it was.
+ *
  * --from S: the stages above S are taken as done. --until S: S and the stages above it,
  * no others. --force S: S and all stages below it run again.
  *
@@ -33,6 +36,8 @@
 #include "core/profile/manager.h"
 #include "driver/done_log.h"
 #include "driver/foreach.h"
+#include "driver/temp_set.h"
+#include "driver/temp_users.h"
 
 struct trp_resume_request {
     const trp_pipeline *pipeline;
@@ -41,8 +46,18 @@ struct trp_resume_request {
     const char *from, *until;   /* NULL: not given */
     char *const *force;
     uint32_t nforce;
+    const char
+        *run_dir;      /* what stages worked on is kept there; NULL: it is not asked */
     trp_done_log *log; /* read; NULL: nothing is known, all runs */
     bool contents;     /* resume.check */
+    const struct trp_temp_users *temp_users; /* NULL: nothing is temp */
+    const trp_temp_set *temp_set;            /* NULL: nothing was */
+};
+
+/* What is temp of what a task has made. */
+struct trp_temp_made {
+    uint32_t task;
+    struct trp_outputs files;
 };
 
 /* What is to happen with a stage. */
@@ -52,6 +67,13 @@ struct trp_stage_choice {
     struct trp_items items; /* when they were needed for the choice */
     uint8_t *done;          /* per task, or NULL: none is done */
     uint32_t ndone, nagain; /* nagain: were done, and are to be done again */
+    bool complete;          /* all of its tasks are done */
+    uint8_t
+        *remade; /* per task, or NULL: was done, and runs to make again what is temp */
+    uint32_t nremade,
+        ngone; /* ngone: temp files that are gone and that nothing needs */
+    struct trp_temp_made *made; /* of the tasks that are done */
+    uint32_t nmade, made_capacity;
     struct trp_print print; /* of its command, environment and params */
     bool by_index, by_count;
     bool by_row;          /* its texts have the whole row of a table */
@@ -87,6 +109,8 @@ void trp_stage_choice_words(const struct trp_stage_choice *c, char *buf, size_t 
  * that was done is, and it says what runs. */
 bool trp_stage_choice_text(const trp_pipeline *p, const struct trp_stage_choice *v,
                            uint32_t stage, char *buf, size_t size);
+/* What is known of files that are temp. */
+void trp_temp_made_free(struct trp_stage_choice *c);
 void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n);
 
 /* Appends the files that a task reads, as they are now; false: it names none. What cannot

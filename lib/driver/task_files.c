@@ -185,6 +185,18 @@ static bool may_be_of_others(const trp_task_files *f, const struct entry *e,
     return may;
 }
 
+bool trp_task_files_is_of(const trp_task_files *f, uint32_t stage, uint32_t task,
+                          const char *path)
+{
+    const struct entry e = {
+        .key = {stage, task}
+    };
+    const struct maker *m = maker_of(f, path);
+    uint32_t compared = 0;
+    return m && m->stage == stage && (m->task == task || m->task == TRP_NONE) &&
+           !may_be_of_others(f, &e, path, &compared);
+}
+
 /* Puts what the attempt has left of a pattern into e->left. */
 static void find_left(trp_task_files *f, struct entry *e, const char *pattern)
 {

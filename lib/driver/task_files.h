@@ -41,6 +41,11 @@ void trp_task_files_free(trp_task_files *f);
 void trp_task_files_record(void *f, const char *stage, uint32_t task,
                            const struct trp_outputs *files);
 
+/* Whether the file is recorded as made by that task alone, or by its stage, and no other task
+ * or stage that runs may have made it. */
+bool trp_task_files_is_of(const trp_task_files *f, uint32_t stage, uint32_t task,
+                          const char *path);
+
 /* An attempt of the task begins; of a stage as a whole (TRP_NONE) once, when it begins.
  * `take_patterns` are emptied. Unless another one of the task runs, what is to go goes: what
  * the last one left, or `left`, of an earlier start (NULL: nothing). With `again`, what is

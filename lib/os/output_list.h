@@ -30,6 +30,8 @@ struct trp_output {
     uint64_t ino;         /* of file and link, and when they last changed: */
     int64_t ctime_ns;     /* what was not changed since has the same two */
     struct trp_print sum; /* of the contents; 0: not known */
+    bool temp;            /* it goes when what comes after it has succeeded */
+    bool stale;           /* and somebody has begun to make it again since */
 };
 
 /* Zero-initialise. */

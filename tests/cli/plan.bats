@@ -534,3 +534,15 @@ refused() {
     check 0 "a" troupe plan --local=2 p.yaml
     [[ "$output" != *warning* ]]
 }
+
+@test "an output that is temp although nobody waits for it is told" {
+    printf 'troupe: 1\nstages:\n  - {name: a, outputs: [{file: x, temp: true}], run: x}\n' >p.yaml
+    check 0 "p.yaml:3:25: warning: stage a: no stage comes after it, so its output that is temp stays" troupe plan --local=2 p.yaml
+    printf '  - {name: b, after: [a], run: x}\n' >>p.yaml
+    check 0 "a" troupe plan --local=2 p.yaml
+    [[ "$output" != *warning* ]]
+    sed -i 's/name: b/&, always: true/' p.yaml
+    check 0 "p.yaml:3:25: warning: stage a: a stage after it runs at every --resume, so its output that is temp stays" troupe plan --local=2 p.yaml
+    sed -i 's/temp: true/&, protected: true/' p.yaml
+    check 2 "p.yaml:3:25: an output that is temp goes, and one that is protected stays; leave one of them out" troupe plan --local=2 p.yaml
+}
