@@ -2,11 +2,18 @@
  * On an executor, mappings stand in a table under one lock, which is held while one is
  * mapped and its hash is compared: tasks that want the same one wait for that instead
  * of doing it twice.
+ *
+ * All executors of a host map the same pages, so what is written into the file while a task
+ * reads it is what the task reads. A task that has read such bytes has failed. That is
+ * asked when it ends, by the times of the file, which cost one call; the hash is taken anew
+ * only when they are others. A sealed copy in memory was rejected: one for each
+ * executor takes their memory, and one for a host needs a process that outlives them.
  */
 #include "api/broadcast.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api/shared_file.h"
@@ -97,7 +104,10 @@ static struct mapping {
     const uint8_t *data;
     uint32_t users; /* tasks that have it */
     bool stale;     /* no stage can ask for it any more */
-    char *copy;     /* on this host, where it is one; NULL */
+    bool damaged;   /* nobody is given it any more */
+    char *path;
+    bool copy; /* it is one on this host */
+    struct trp_shared_look look;
 } * mappings;
 static uint32_t nmappings, mappings_capacity;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -113,12 +123,12 @@ find_entry(const struct trp_broadcast_entry *list, uint32_t n, uint32_t id)
 
 static void unmap_unused(struct mapping *m)
 {
-    if (!m->entry.id || !m->stale || m->users)
+    if (!m->entry.id || !(m->stale || m->damaged) || m->users)
         return;
     trp_shared_unmap(m->data, m->entry.size);
     if (m->copy)
-        unlink(m->copy); /* what others have mapped stays so */
-    free(m->copy);
+        unlink(m->path); /* what others have mapped stays so */
+    free(m->path);
     *m = (struct mapping){0};
 }
 
@@ -138,7 +148,7 @@ static uint32_t map_one(const char *folder, const struct trp_broadcast_entry *e,
 {
     uint32_t at = TRP_NONE;
     for (uint32_t i = 0; i < nmappings; i++) {
-        if (mappings[i].entry.id == e->id) {
+        if (mappings[i].entry.id == e->id && !mappings[i].damaged) {
             free(take_copy);
             return i;
         }
@@ -155,16 +165,23 @@ static uint32_t map_one(const char *folder, const struct trp_broadcast_entry *e,
         mappings[at] = (struct mapping){0};
     }
     const uint8_t *data;
-    int rc =
-        take_copy ? trp_shared_map_file(take_copy, e->size, e->hash, &data, err) : -1;
-    if (rc < 0) {
+    struct trp_shared_look look = trp_shared_look(take_copy);
+    bool copy =
+        take_copy && trp_shared_map_file(take_copy, e->size, e->hash, &data, err) == 0;
+    char *path = copy ? take_copy : trp_shared_path(folder, folder_name, e->id);
+    if (!copy) {
         free(take_copy);
-        take_copy = NULL;
-        rc = trp_shared_map(folder, folder_name, e->id, e->size, e->hash, &data, err);
+        look = trp_shared_look(path);
     }
-    if (rc < 0)
+    if (!path ||
+        (!copy && trp_shared_map_file(path, e->size, e->hash, &data, err) < 0)) {
+        if (!path)
+            trp_error_set(err, TRP_ENOMEM, "out of memory for a broadcast");
+        free(path);
         return TRP_NONE;
-    mappings[at] = (struct mapping){.entry = *e, .data = data, .copy = take_copy};
+    }
+    mappings[at] = (struct mapping){
+        .entry = *e, .data = data, .path = path, .copy = copy, .look = look};
     return at;
 }
 
@@ -173,7 +190,7 @@ static bool is_mapped(uint32_t id)
     bool is = false;
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < nmappings; i++)
-        is |= mappings[i].entry.id == id;
+        is |= mappings[i].entry.id == id && !mappings[i].damaged;
     pthread_mutex_unlock(&lock);
     return is;
 }
@@ -209,6 +226,23 @@ const void *trp_broadcast_map(const struct trp_task_info *info, const char *fold
     pthread_mutex_unlock(&lock);
     *ret_size = e->size;
     return data;
+}
+
+bool trp_broadcasts_are_whole(const struct trp_broadcasts_held *held, char **ret_path)
+{
+    bool whole = true;
+    if (held->n == 0)
+        return true;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < held->n && whole; i++) {
+        struct mapping *m = &mappings[held->places[i]];
+        whole = !m->damaged && trp_shared_is_whole(m->path, m->data, m->entry.size,
+                                                   m->entry.hash, &m->look);
+        m->damaged = !whole;
+        *ret_path = whole ? NULL : strdup(m->path);
+    }
+    pthread_mutex_unlock(&lock);
+    return whole;
 }
 
 void trp_broadcasts_let_go(struct trp_broadcasts_held *held)

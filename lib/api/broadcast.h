@@ -43,6 +43,9 @@ const void *trp_broadcast_map(const struct trp_task_info *info, const char *fold
  * malloc'ed; NULL: it cannot be had, and the file itself is to be read. */
 char *trp_broadcast_copy(const struct trp_task_info *info, const char *folder,
                          const char *kind, const struct trp_broadcast_entry *e);
+/* Whether what the task has read was what the driver had written; else *ret_path, to be freed,
+ * is damaged, and nobody is given it any more. */
+bool trp_broadcasts_are_whole(const struct trp_broadcasts_held *held, char **ret_path);
 void trp_broadcasts_let_go(struct trp_broadcasts_held *held);
 
 /* Of the driver, at the end. */

@@ -184,6 +184,18 @@ static int flow_member(struct trp_flow *f, struct trp_view *inputs)
     return rc < 0 && f->enough && !f->failed ? flow_stop(f) : rc;
 }
 
+/* What it has read of broadcasts was what they are; else it fails. */
+static int flow_whole(struct trp_flow *f)
+{
+    char *damaged = NULL;
+    int rc = 0;
+    if (!trp_broadcasts_are_whole(&f->broadcasts, &damaged))
+        rc = trp_flow_fail(f, TRP_ESYSTEM, "%s is damaged",
+                           damaged ? damaged : "a broadcast");
+    free(damaged);
+    return rc;
+}
+
 int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size)
 {
     struct trp_view inputs = trp_view_of(input, size);
@@ -191,8 +203,8 @@ int trp_flow_records(struct trp_flow *f, const uint8_t *input, size_t size)
     int rc;
     f->nopen = 0;
     f->stopped = false;
-    while ((rc = flow_member(f, &inputs)) == 0 && !f->stopped &&
-           trp_members_next(&f->members, 0))
+    while ((rc = flow_member(f, &inputs)) == 0 && (rc = flow_whole(f)) == 0 &&
+           !f->stopped && trp_members_next(&f->members, 0))
         trp_flow_keep_end(f, f->members.n, true);
     trp_flow_keep_end(f, 0, rc == 0 && !f->stopped);
     return rc;
@@ -343,7 +355,9 @@ static void runner_run(void *stage, const struct trp_task_info *info,
         if (f->combining[k].raised)
             trp_flow_fail(f, TRP_EFAILED, "%s failed", f->combining[k].plan->function);
     trp_flow_states_drop(f);
-    if (f->result) /* it failed */
+    if (!f->failed)
+        flow_whole(f); /* functions that combine may have read some since */
+    if (f->result)     /* it failed */
         trp_shared_end(f->result, false, NULL, NULL);
     f->result = NULL;
     if (!f->failed && f->added.n && f->chain->kind != TRP_DO_SAMPLE)

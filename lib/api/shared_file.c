@@ -167,6 +167,35 @@ int trp_shared_map_file(const char *path, uint64_t size, uint64_t hash,
     return 0;
 }
 
+struct trp_shared_look trp_shared_look(const char *path)
+{
+    struct trp_shared_look look = {0};
+    struct stat st;
+    if (path && stat(path, &st) == 0) {
+        look.device = st.st_dev;
+        look.inode = st.st_ino;
+        look.mtime_ns =
+            (int64_t)st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+        look.ctime_ns =
+            (int64_t)st.st_ctim.tv_sec * INT64_C(1000000000) + st.st_ctim.tv_nsec;
+    }
+    return look;
+}
+
+bool trp_shared_is_whole(const char *path, const uint8_t *data, uint64_t size,
+                         uint64_t hash, struct trp_shared_look *look)
+{
+    struct trp_shared_look now = trp_shared_look(path);
+    if (now.ctime_ns && now.ctime_ns == look->ctime_ns &&
+        now.mtime_ns == look->mtime_ns && now.inode == look->inode &&
+        now.device == look->device)
+        return true;
+    if (XXH3_64bits(data, size) != hash)
+        return false;
+    *look = now;
+    return true;
+}
+
 void trp_shared_unmap(const uint8_t *data, uint64_t size)
 {
     if (size > 0)

@@ -960,7 +960,8 @@ struct trp_broadcast {
 };
 struct trp_broadcast trp_broadcast(trp_context *ctx, const void *data, size_t size);
 /* In a task: the bytes, to be read only, at an address for any type, until the function
- * returns. NULL when they cannot be read, or are gone: return with an error then. */
+ * returns. NULL when they cannot be read, or are gone: return with an error then. A task
+ * whose broadcast is written over meanwhile fails. */
 const void *trp_broadcast_get(trp_task *t, struct trp_broadcast b, size_t *ret_size);
 /* No job that is begun from here on asks for it: its file goes. trp_finalize does so for
  * all. */

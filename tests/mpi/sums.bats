@@ -106,7 +106,7 @@ copies() { find disk -name '4294967295-*' -path '*/shuffle/*'; }
     local file=troupe-runs/r/state/scratch/broadcasts/1
     cat >damage <<'SH'
 #!/bin/bash
-until [ -e "$1" ]; do sleep 0.001; done
+until [ -e "${2-$1}" ]; do sleep 0.001; done
 chmod u+w "$1"
 printf x | dd of="$1" bs=1 seek=5000 conv=notrunc status=none
 : >damaged
@@ -114,6 +114,14 @@ SH
     chmod +x damage
     ./damage "$file" 3>&- &
     export SUMS_DAMAGE=damaged
+    sums 0 table 1000000
+    said "wrong"
+    grep -q "broadcasts/1 is damaged" <<<"$stderr"
+    # While tasks read it.
+    rm -r troupe-runs damaged
+    ./damage "$file" mapped 3>&- &
+    export -n SUMS_DAMAGE
+    export SUMS_MAPPED=damaged
     sums 0 table 1000000
     said "wrong"
     grep -q "broadcasts/1 is damaged" <<<"$stderr"

@@ -119,6 +119,11 @@ int reads(trp_task *t, const trp_batch *in, trp_writer *out, const void *arg)
     (void)in;
     if (!table || size != a->size || table != trp_broadcast_get(t, a->table, NULL))
         return 3;
+    if (getenv("SUMS_MAPPED")) {
+        close(open("mapped", O_CREAT | O_WRONLY, 0600));
+        while (access(getenv("SUMS_MAPPED"), F_OK) != 0)
+            usleep(10000);
+    }
     for (size_t i = 0; i < size; i++)
         sum += table[i];
     usleep(100000); /* all slots get some */
