@@ -12,11 +12,14 @@
 #include "api/job.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api/shared_file.h"
+
+enum { REDONE_MAX = 3 };
 
 /* ---- what the driver asks ---- */
 
@@ -47,20 +50,19 @@ static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number
                     &l->extra_size);
 }
 
-int trp_part_load(trp_job *j, uint32_t task)
+static int part_map(trp_job *j, uint32_t task, trp_error *err)
 {
     struct trp_part *p = &j->parts[task];
-    trp_error err;
     const uint8_t *data;
     if (!p->in_file || p->mapped)
         return 0;
-    if (trp_shared_map(trp_context_shared(j->context), TRP_RESULTS_FOLDER, p->attempt.n,
-                       p->size, p->hash, &data, &err) < 0)
-        return trp_context_fail(j->context, err.code, "the result of partition %u: %s",
-                                task, err.text);
-    p->data = (uint8_t *)(uintptr_t)data;
-    p->mapped = true;
-    return 0;
+    int rc = trp_shared_map(trp_context_shared(j->context), TRP_RESULTS_FOLDER,
+                            p->attempt.n, p->size, p->hash, &data, err);
+    if (rc == 0) {
+        p->data = (uint8_t *)(uintptr_t)data;
+        p->mapped = true;
+    }
+    return rc;
 }
 
 void trp_part_free(trp_job *j, uint32_t task)
@@ -138,6 +140,7 @@ static void release(trp_job *j)
     forget_parts(j);
     free((void *)(uintptr_t)j->end.step.arg);
     free((void *)(uintptr_t)j->end.dir);
+    free(j->pool);
     j->dataset->jobs--;
     j->context->unreached |= j->dataset->freed;
     free(j);
@@ -159,7 +162,8 @@ static void gone(void *context)
     release(j);
 }
 
-static trp_job *job_new(trp_dataset *d, const struct trp_chain_end *end)
+static trp_job *job_new(trp_dataset *d, const struct trp_chain_end *end,
+                        const char *pool)
 {
     trp_job *j = calloc(1, sizeof(*j));
     if (!j)
@@ -171,6 +175,7 @@ static trp_job *job_new(trp_dataset *d, const struct trp_chain_end *end)
     d->jobs++;
     j->end.step.arg = end->step.arg ? malloc(end->step.arg_size) : NULL;
     j->end.dir = end->dir ? strdup(end->dir) : NULL;
+    j->pool = pool ? strdup(pool) : NULL;
     if (j->end.step.arg)
         memcpy((void *)(uintptr_t)j->end.step.arg, end->step.arg, end->step.arg_size);
     if (end->kind == TRP_DO_COUNT)
@@ -181,7 +186,7 @@ static trp_job *job_new(trp_dataset *d, const struct trp_chain_end *end)
     bool keeps = end->kind != TRP_DO_FOREACH && end->kind != TRP_DO_SAVE &&
                  end->kind != TRP_DO_CHECKPOINT;
     if ((j->end.step.arg || !end->step.arg) && (j->end.dir || !end->dir) &&
-        (j->counts || j->parts || !keeps))
+        (j->pool || !pool) && (j->counts || j->parts || !keeps))
         return j;
     j->held = false;
     release(j);
@@ -200,7 +205,8 @@ static int submit(trp_job *j, const char *pool)
     struct trp_job_spec spec = {
         .is_dataset = true, .redo = true, .name = name, .pool = pool};
     trp_error err = {0};
-    j->end.maker = ++ctx->makers;
+    if (!j->end.maker) /* else what it adds has been counted */
+        j->end.maker = ++ctx->makers;
     int rc = trp_lineage_tell(j->dataset, &j->end, pool, &j->told);
     if (rc < 0)
         return rc;
@@ -226,7 +232,7 @@ static int begin_job(trp_dataset *d, const struct trp_chain_end *end, const char
 {
     trp_context *ctx = d->context;
     bool busy = ctx->busy;
-    trp_job *j = job_new(d, end);
+    trp_job *j = job_new(d, end, pool);
     if (!j)
         return trp_context_fail(ctx, TRP_ENOMEM, "out of memory for an action");
     ctx->busy = true;
@@ -289,6 +295,41 @@ static int await(trp_job *j)
     if (j->end.dir)
         remove_unfinished(j->end.dir);
     return rc;
+}
+
+/* The same job once more: its parts from `task` on take the place of those of `j`. */
+static int redo(trp_job *j, uint32_t task)
+{
+    trp_job *k = NULL;
+    int rc = begin_job(j->dataset, &j->end, j->pool, &k);
+    if (rc < 0)
+        return rc;
+    rc = await(k);
+    for (uint32_t i = task; rc == 0 && i < j->dataset->partitions; i++) {
+        trp_part_free(j, i);
+        j->parts[i] = k->parts[i];
+        k->parts[i] = (struct trp_part){0};
+    }
+    k->taken = true;
+    trp_job_free(k);
+    return rc;
+}
+
+int trp_part_load(trp_job *j, uint32_t task)
+{
+    trp_error err;
+    int rc;
+    while ((rc = part_map(j, task, &err)) < 0 && j->context->driver &&
+           j->redone++ < REDONE_MAX) {
+        fprintf(stderr,
+                "troupe: warning: the result of partition %u is made again: %s\n", task,
+                err.text);
+        if ((rc = redo(j, task)) < 0)
+            return rc;
+    }
+    return rc == 0 ? 0
+                   : trp_context_fail(j->context, err.code,
+                                      "the result of partition %u: %s", task, err.text);
 }
 
 int trp_job_before(trp_dataset *d, const struct trp_chain_end *end, const char *pool,

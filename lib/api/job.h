@@ -35,6 +35,8 @@ struct trp_job {
     struct trp_chain_end end; /* bytes and strings are its own */
     uint32_t told;            /* the dataset of its last stage */
     trp_job_id id;
+    char *pool;        /* NULL: the default one */
+    uint32_t redone;   /* how often it was done again for a result that was damaged */
     bool held, driven; /* by the program, by the driver */
     bool taken;        /* it is over, and what follows is its outcome */
     trp_error error;   /* code 0: it succeeded */
@@ -57,8 +59,9 @@ trp_job *trp_job_begin(trp_dataset *d, const struct trp_chain_end *end,
 int trp_job_before(trp_dataset *d, const struct trp_chain_end *end, const char *pool,
                    trp_job **ret_job);
 
-/* Has the bytes of a part that lies in a file. TRP_ESYSTEM with the text in the
- * context. */
+/* Has the bytes of a part that lies in a file. Where they are not those that the task wrote,
+ * the parts from this one on are made again, by a job of their own. TRP_ESYSTEM with the text
+ * in the context. */
 int trp_part_load(trp_job *j, uint32_t task);
 /* Its bytes are of no use any more. */
 void trp_part_free(trp_job *j, uint32_t task);

@@ -159,13 +159,12 @@ results_are() { [ "$(ls $results | grep -c -v tmp)" = "$1" ]; }
     [ "$output" = "collected 314572800 bytes in 76800 records" ]
 }
 
-@test "a result that was damaged fails its job, and says which" {
+@test "a result that was damaged is made again" {
     troupe run --run-name r --local=4 -- "$programs/sums" silent 2 1 >out 2>&1 3>&- &
     wait_until results_are 2 || { cat out; false; }
     truncate -s 1000 "$results/$(ls $results | tail -1)"
     : >go
-    local status=0
-    wait $! || status=$?
-    [ "$status" = 4 ]
-    grep "collected: -8 0, 0 wrong the result of partition [01]: .*/results/.* is damaged" out
+    wait $! || { cat out; false; }
+    grep -x "collected: 0 2, 0 wrong" out
+    grep "warning: the result of partition [01] is made again: .*/results/.* is damaged" out
 }
