@@ -5,8 +5,10 @@
  * searched from the hash on, so that a million tasks cost 32 MB and a second. Two names with
  * one hash are as unlikely as a broken disk. Beyond NAMES_MAX names nothing more is looked at.
  *
- * The few that several have, and that may be folders, are kept apart with who has made it first.
- * Symbolic links are not asked: two names of one file by a link go unnoticed.
+ * The path is that of the folder without links, when the folder is there, with the last name as
+ * it is: a task may well make a link to what another has made. The folder may come later, or be
+ * replaced by a link, so it is asked again when the file has been made. Before anything runs the
+ * folder asked last is remembered: the tasks of a stage mostly have one.
  */
 #include "driver/output_names.h"
 
@@ -15,7 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <uthash.h>
 
 #include "conf/yaml.h"
 #include "core/base/ids.h"
@@ -23,23 +24,17 @@
 #include "os/glob.h"
 #include "os/strings.h"
 
-enum { NAMES_MAX = 1 << 22, WHO_SIZE = 96 };
+enum { NAMES_MAX = 1 << 22, WHO_SIZE = 96, NAMES_SIZE = 640 };
 
 struct owner {
-    uint32_t stage, task;
+    uint32_t stage : 31;
+    uint32_t made : 1;
+    uint32_t task;
 };
 
 struct name {
-    uint64_t path; /* its hash; 0: a free place */
-    struct owner by;
-};
-
-/* A name that several have. */
-struct shared {
-    uint64_t path;
-    bool made;
-    struct owner by; /* … by */
-    UT_hash_handle hh;
+    uint64_t path;   /* its hash; 0: a free place */
+    struct owner by; /* who named it first; `made`: who made it first */
 };
 
 struct trp_output_names {
@@ -49,7 +44,8 @@ struct trp_output_names {
     bool strict; /* nothing has begun */
     struct name *names;
     uint64_t n, places; /* a power of two */
-    struct shared *shared;
+    char *folder;       /* the one that was asked last; NULL: none */
+    char *real;         /* the same without links; NULL: it is not there */
 };
 
 static int out_of_memory(trp_error *err)
@@ -69,6 +65,26 @@ static char *path_of(const trp_output_names *n, const char *pattern,
     free(of_task);
     free(literal);
     return plain;
+}
+
+/* A path in full with its folder without links; NULL: no memory for it. */
+static char *real_of(trp_output_names *n, const char *path)
+{
+    const char *last = strrchr(path, '/');
+    size_t size = last ? (size_t)(last - path) : 0;
+    char *real;
+    if (!n->strict || !n->folder || strlen(n->folder) != size ||
+        memcmp(n->folder, path, size) != 0) {
+        free(n->folder);
+        free(n->real);
+        n->folder = strndup(path, size);
+        n->real = n->folder && size ? realpath(n->folder, NULL) : NULL;
+    }
+    if (!n->real)
+        return strdup(path);
+    return asprintf(&real, "%s%s", strcmp(n->real, "/") == 0 ? "" : n->real, last) < 0
+               ? NULL
+               : real;
 }
 
 static uint64_t hash_of(const char *path)
@@ -145,32 +161,22 @@ static const char *who(const trp_output_names *n, struct owner o, char *buf)
     return buf;
 }
 
-static struct shared *find_shared(const trp_output_names *n, uint64_t path)
+/* "link/x", or "link/x (real/x)" when that is where it leads to. */
+static const char *both_names(const trp_output_names *n, const char *path,
+                              const char *real, char *buf)
 {
-    struct shared *s;
-    HASH_FIND(hh, n->shared, &path, sizeof path, s);
-    return s;
-}
-
-static int share(trp_output_names *n, uint64_t path, trp_error *err)
-{
-    struct shared *s = find_shared(n, path);
-    if (s)
-        return 0;
-    s = calloc(1, sizeof *s);
-    if (!s)
-        return out_of_memory(err);
-    s->path = path;
-    HASH_ADD(hh, n->shared, path, sizeof s->path, s);
-    return 0;
+    bool led = strcmp(path, real) != 0;
+    snprintf(buf, NAMES_SIZE, "%.300s%s%.300s%s", shown(n, path), led ? " (" : "",
+             led ? shown(n, real) : "", led ? ")" : "");
+    return buf;
 }
 
 static int add_name(trp_output_names *n, struct owner by, const char *pattern,
-                    const char *path, trp_error *err)
+                    const char *path, const char *real, trp_error *err)
 {
     const struct trp_pipeline_stage *s = &n->p->stages[by.stage];
-    char a[WHO_SIZE], b[WHO_SIZE], both[2 * WHO_SIZE + 8];
-    uint64_t hash = hash_of(path);
+    char a[WHO_SIZE], b[WHO_SIZE], both[2 * WHO_SIZE + 8], names[NAMES_SIZE];
+    uint64_t hash = hash_of(real);
     if (n->n >= NAMES_MAX)
         return 0;
     if (!make_room(n))
@@ -181,37 +187,39 @@ static int add_name(trp_output_names *n, struct owner by, const char *pattern,
         n->n++;
         return 0;
     }
-    if (is_same(place->by, by))
+    if (is_same(place->by, by) || !n->strict || may_be_folder(pattern, path))
         return 0;
-    if (!n->strict || may_be_folder(pattern, path))
-        return share(n, hash, err);
     if (place->by.stage == by.stage)
         snprintf(both, sizeof both, "tasks %u and %u", place->by.task, by.task);
     else
         snprintf(both, sizeof both, "%s and %s", who(n, place->by, a), who(n, by, b));
     return trp_error_at(err, TRP_EINVAL, n->p->file, s->mark,
-                        "stage %s: %s both name the output %.300s; give each its own, "
+                        "stage %s: %s both name the output %s; give each its own, "
                         "or write a slash behind it when it is a folder",
-                        s->name, both, shown(n, path));
+                        s->name, both, both_names(n, path, real, names));
 }
 
 /* ---- a stage ---- */
 
+/* Frees `path`. */
+static bool leads_to(trp_output_names *n, char *path, const char *real)
+{
+    char *its = path ? real_of(n, path) : NULL;
+    bool does = its && strcmp(its, real) == 0;
+    free(its);
+    free(path);
+    return does;
+}
+
 /* Whether the task reads the file by a pattern without a wildcard, or as its item. */
-static bool is_input(const trp_output_names *n, const struct trp_pipeline_stage *s,
-                     const struct trp_task_values *v, const char *path)
+static bool is_input(trp_output_names *n, const struct trp_pipeline_stage *s,
+                     const struct trp_task_values *v, const char *real)
 {
     bool is = false;
-    for (uint32_t i = 0; i < s->ninputs && !is; i++) {
-        char *input = path_of(n, s->inputs[i], v);
-        is = input && strcmp(input, path) == 0;
-        free(input);
-    }
-    if (!s->ninputs && s->foreach == TRP_FOREACH_FILES && v->item) {
-        char *input = trp_path_plain(n->base, v->item);
-        is = input && strcmp(input, path) == 0;
-        free(input);
-    }
+    for (uint32_t i = 0; i < s->ninputs && !is; i++)
+        is = leads_to(n, path_of(n, s->inputs[i], v), real);
+    if (!s->ninputs && s->foreach == TRP_FOREACH_FILES && v->item)
+        is = leads_to(n, trp_path_plain(n->base, v->item), real);
     return is;
 }
 
@@ -219,19 +227,24 @@ static int add_of(trp_output_names *n, uint32_t stage, uint32_t task,
                   const struct trp_task_values *v, trp_error *err)
 {
     const struct trp_pipeline_stage *s = &n->p->stages[stage];
+    const struct owner by = {.stage = stage, .task = task};
+    char names[NAMES_SIZE];
     int r = 0;
     for (uint32_t i = 0; i < s->noutputs && r == 0; i++) {
         bool own = trp_output_of_task(s->outputs[i]);
         char *path = own == (task != TRP_NONE) ? path_of(n, s->outputs[i], v) : NULL;
-        if (path && own && is_input(n, s, v, path))
-            r = trp_error_at(
-                err, TRP_EINVAL, n->p->file, s->mark,
-                "stage %s: the output %.300s of task %u is its input; name "
-                "another file, or leave it out of outputs",
-                s->name, shown(n, path), task);
+        char *real = path ? real_of(n, path) : NULL;
+        if (path && !real)
+            r = out_of_memory(err);
+        else if (path && own && is_input(n, s, v, real))
+            r = trp_error_at(err, TRP_EINVAL, n->p->file, s->mark,
+                             "stage %s: the output %s of task %u is its input; name "
+                             "another file, or leave it out of outputs",
+                             s->name, both_names(n, path, real, names), task);
         else if (path)
-            r = add_name(n, (struct owner){stage, task}, s->outputs[i], path, err);
+            r = add_name(n, by, s->outputs[i], path, real, err);
         free(path);
+        free(real);
     }
     return r;
 }
@@ -260,29 +273,41 @@ int trp_output_names_add(trp_output_names *n, uint32_t stage,
     return r;
 }
 
+/* False: another has made the file. A folder may be made by several, and what is optional
+ * by nobody. */
+static bool note_made(trp_output_names *n, struct owner by, const char *real,
+                      struct owner *ret_other)
+{
+    struct stat st;
+    bool is_file = stat(real, &st) == 0 && !S_ISDIR(st.st_mode);
+    if (!is_file || n->n >= NAMES_MAX || !make_room(n))
+        return true;
+    struct name *place = place_of(n, hash_of(real));
+    n->n += !place->path;
+    if (!place->by.made || !place->path)
+        *place = (struct name){hash_of(real), by};
+    *ret_other = place->by;
+    return is_same(place->by, by);
+}
+
 bool trp_output_names_stand(trp_output_names *n, uint32_t stage, uint32_t task,
                             const struct trp_task_values *v, char *why, size_t size)
 {
     const struct trp_pipeline_stage *s = &n->p->stages[stage];
-    struct owner by = {stage, task};
-    struct stat st;
-    char name[WHO_SIZE];
+    struct owner by = {.stage = stage, .made = 1, .task = task}, other;
+    char name[WHO_SIZE], names[NAMES_SIZE];
     bool stands = true;
-    for (uint32_t i = 0; i < s->noutputs && n->shared && stands; i++) {
+    for (uint32_t i = 0; i < s->noutputs && stands; i++) {
         char *path = trp_output_of_task(s->outputs[i]) == (task != TRP_NONE)
                          ? path_of(n, s->outputs[i], v)
                          : NULL;
-        struct shared *one = path ? find_shared(n, hash_of(path)) : NULL;
-        if (one && !one->made) {
-            one->made = true;
-            one->by = by;
-        } else if (one && !is_same(one->by, by) && stat(path, &st) == 0 &&
-                   !S_ISDIR(st.st_mode)) {
-            snprintf(why, size, "output %.300s is that of %s too; give each its own",
-                     shown(n, path), who(n, one->by, name));
-            stands = false;
-        }
+        char *real = path ? real_of(n, path) : NULL;
+        stands = !real || note_made(n, by, real, &other);
+        if (!stands)
+            snprintf(why, size, "output %s is that of %s too; give each its own",
+                     both_names(n, path, real, names), who(n, other, name));
         free(path);
+        free(real);
     }
     return stands;
 }
@@ -323,14 +348,11 @@ int trp_output_names_new(const trp_pipeline *p, const char *base,
 
 void trp_output_names_free(trp_output_names *n)
 {
-    struct shared *s, *next;
     if (!n)
         return;
-    HASH_ITER(hh, n->shared, s, next) {
-        HASH_DEL(n->shared, s);
-        free(s);
-    }
     free(n->names);
+    free(n->folder);
+    free(n->real);
     free(n->added);
     free(n->base);
     free(n);

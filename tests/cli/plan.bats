@@ -517,6 +517,14 @@ refused() {
     refused "stage a: the table t.tsv: its rows 1 and 3 both have the id A; give each row its own"
     one '  - {name: a, foreach: {table: t.tsv, key: w}, run: "true"}'
     refused "4:44: stage a: key: the table t.tsv has no column w; the columns are id, v"
+    # By a link to its folder it is the same file.
+    mkdir real && ln -s real link
+    one '  - {name: a, run: "true", outputs: [real/x.txt]}
+  - {name: b, run: "true", outputs: [link/x.txt]}'
+    refused "stage a and stage b both name the output link/x.txt (real/x.txt); give each its own"
+    touch real/1
+    one '  - {name: a, foreach: {files: "real/*"}, run: "true", outputs: ["link/${name}"]}'
+    refused "stage a: the output link/1 (real/1) of task 0 is its input"
     # A folder that several name, what a wildcard matches, and one task that names it twice.
     one '  - {name: a, foreach: {items: [x/1, x/2]}, run: "true", outputs: ["${dir}", "all/", "*.txt", "f.${task}", "f.${task}"]}
   - {name: b, run: "true", outputs: ["all/", "*.txt", results]}

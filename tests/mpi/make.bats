@@ -271,11 +271,14 @@ stages:
   - {name: c, after: [b], outputs: [out], run: 'echo >out'}
   - {name: d, tasks: 2, outputs: [dir], run: 'mkdir -p dir; echo >dir/$TROUPE_TASK'}
   - {name: e, after: [d], outputs: [dir], run: 'echo >dir/e'}
+  - {name: f, outputs: [real/y.x], run: 'mkdir real; ln -s real link; echo >real/y.x'}
+  - {name: g, after: [f], foreach: {items: [y, z]}, outputs: ["link/${item}.x"], run: 'echo >link/$TROUPE_ITEM.x'}
 Y
     run -1 troupe run --local=2 --keep-going --run-name r p.yaml
     [[ "$output" == *"stage a: task 2 failed once: output o/a.x is that of task 0 of stage a too; give each its own"* ]]
     [[ "$output" == *"stage c: output out is that of stage b too; give each its own"* ]]
     [[ "$output" == *"stage e succeeded"* ]]
+    [[ "$output" == *"stage g: task 0 failed once: output link/y.x (real/y.x) is that of stage f too; give each its own"* ]]
 }
 
 @test "outputs of a gang may be late on the node that starts it" {
