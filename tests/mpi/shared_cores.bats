@@ -45,12 +45,13 @@ waits() { grep -q "waiting for cores: other runs of this user $2" "$1.out"; }
 
 @test "two runs at once never have more tasks than there are cores, and the second says that it waits" {
     prepare
-    pipeline a 'name: s, tasks: 6, run: sh count 0.3'
-    cp a.yaml b.yaml
+    pipeline a 'name: s, tasks: 6, run: sh count go'
+    pipeline b 'name: s, tasks: 6, run: sh count 0.3'
     begin a
     wait_until begun 2
     begin b
     wait_until waits b '(a) have 2 of the 2 cores here; --local=N takes N without waiting'
+    touch go
     end a
     end b
     [ "$(most)" = 2 ]

@@ -221,7 +221,8 @@ in_tmp() {
 
 @test "a run folder that other nodes do not see is one clear error" {
     together 4 | stage wide 4 >p.yaml
-    in_tmp --set driver.memory=500m
+    # A task that has begun on node1 waits for the others.
+    in_tmp --set driver.memory=500m --fail-fast
     run -3 finished
     [[ "$output" == *"node2"*"/tmp/w/troupe-runs/"*"must be on a file system that all nodes share"* ]]
     [ "$(grep -c 'file system that all nodes share' <<<"$output")" = 1 ]

@@ -44,12 +44,12 @@ on() { cluster exec "$@"; }
 as() { cluster exec --user "$@"; }
 
 # wait_until COMMAND…: until the command succeeds. There is no bound but the point's own timeout
-# (./drill), which tells the line that waited; after a minute it says what there is.
+# (./drill), which tells the line that waited; after 200 looks it says what there is.
 wait_until() {
     local looks=0
     until "$@" >/dev/null 2>&1; do
         looks=$((looks + 1))
-        [ $looks != 600 ] || so_far "$@" >&4 2>&1 || true
+        [ $looks != 200 ] || so_far "$@" >&4 2>&1 || true
         sleep 0.1
     done
 }
@@ -57,6 +57,7 @@ wait_until() {
 # so_far COMMAND…: for who reads why it never succeeded.
 so_far() {
     echo "still waiting for: $*"
+    "$@" || true
     on head squeue -a
     on head sinfo -N -o '%N %T %E'
     tail -n 30 out 2>/dev/null
@@ -183,4 +184,4 @@ leftovers() {
 nothing_left() {
     wait_until none_left "$@" || { leftovers "$@" && return 1; }
 }
-none_left() { [ -z "$(leftovers "$@")" ]; }
+none_left() { ! leftovers "$@" | grep .; }
