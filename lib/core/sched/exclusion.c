@@ -228,6 +228,8 @@ static bool is_stuck(const struct trp_engine *e, const struct trp_task_set *s,
 {
     bool any = false;
     *ret_idle = NULL;
+    if (!s->health && trp_health_next_expiry(e->tracker) == INT64_MAX)
+        return false; /* nothing is excluded */
     for (uint32_t i = 0; i < e->nexecutors; i++) {
         struct trp_executor *x = trp_executor_at(e, i);
         if (!x || !x->came || x->state == TRP_EXECUTOR_RELEASING)
