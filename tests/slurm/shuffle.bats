@@ -111,3 +111,29 @@ copy_on() { on "$1" bash -c 'ls /tmp/troupe-*/shuffle/4294967295-*'; }
     [[ "$output" =~ "after: -11 " ]]
     nothing_left node1 node2
 }
+
+# An srun is outside of the run: whoever floods its ports can have it wait for ever.
+@test "an srun that tidies up and never ends is waited for so long, and the run says so" {
+    cp "$BATS_FILE_TMPDIR/text" . && chmod 644 text
+    mkdir bin
+    cat >bin/srun <<END
+#!/bin/bash
+[[ " \$* " != *" tidy "* ]] || { touch $PWD/tidies && exec sleep 1000; }
+exec /usr/bin/srun "\$@"
+END
+    chmod 755 bin/srun
+    moving_clock node1
+    local run=("$TROUPE" run --set executor.memory=300m --run-name)
+    submit alice -N1 -n1 -c2 --mem=1000 -w node1 -- env PATH="$PWD/bin:$PATH" \
+        "${run[@]}" r -- "$programs/tally" "$PWD/text" "$PWD/out-dir"
+    wait_until test -e tidies
+    advance_on node1 3s
+    wait_until grep -qx "troupe: waiting for srun to remove what executors left on node1, 10 s at most" out
+    advance_on node1 10s
+    run -0 finished
+    right
+    # what it has left there goes with the user's next run
+    submit alice -N1 -n1 -c2 --mem=1000 -w node1 -- "${run[@]}" later -- "$programs/tally" "$PWD/text" "$PWD/later"
+    run -0 finished
+    nothing_left node1
+}

@@ -29,6 +29,7 @@
 
 #define LOOK_NS INT64_C(20000000)
 #define FIRST_PAUSE_NS INT64_C(500000000)
+#define TELL_NS (2 * TRP_SECOND) /* at the run's end, a wait that is worth a word */
 
 enum { WAIT_MS = 8000, LINE = 512 };
 
@@ -337,10 +338,26 @@ int64_t trp_slurm_tidy_look(struct trp_slurm *s)
     return due;
 }
 
+static void tell_wait(const struct trp_slurm *s)
+{
+    const struct trp_slurm_debris *d = s->tidy.list;
+    fprintf(stderr,
+            "troupe: waiting for srun to remove what executors left on %s%s, %lld s at "
+            "most\n",
+            d->name, d->next ? " and other nodes" : "",
+            (long long)(TRP_SLURM_TIDY_NS / TRP_SECOND));
+}
+
 void trp_slurm_tidy_close(struct trp_slurm *s)
 {
-    while (trp_slurm_tidy_look(s) != INT64_MAX)
+    int64_t tell = trp_additional_now() + TELL_NS;
+    while (trp_slurm_tidy_look(s) != INT64_MAX) {
+        if (trp_additional_now() >= tell) {
+            tell_wait(s);
+            tell = INT64_MAX;
+        }
         usleep(LOOK_NS / 1000);
+    }
     free(s->tidy.files);
     s->tidy.files = NULL;
     s->tidy.nfiles = 0;
