@@ -335,7 +335,7 @@ int main(int argc, char **argv)
     make_last_profile(&c, profiles);
     uint64_t before_kib = trp_bench_peak_kib();
     tell_fit(&c, (trp_profile_id){0}, executors);
-    tell_fit(&c, c.last, 0);
+    tell_fit(&c, c.last, c.njobs - 1);
     add_executors(&c, (trp_profile_id){0}, executors);
     submit(&c, (trp_profile_id){0}, fair ? pools : NULL);
     run_out(&c);

@@ -48,6 +48,14 @@ bool trp_pool_child_is_before(const struct trp_pool_child *a,
 void trp_pool_enter(struct trp_pool *p);
 struct trp_pool_child *trp_pool_step(struct trp_pool *p);
 
+/* The set that is all it has listed; such a pool takes no walk. NULL: it has others. */
+static inline void *trp_pool_only_set(const struct trp_pool *p)
+{
+    const struct trp_pool_child *c =
+        p->nlisted == 1 && p->norder == 1 && !p->naside ? p->order[0].child : NULL;
+    return c && c->listed ? c->set : NULL;
+}
+
 /* Checks a pool and what is in it: TRP_ESTATE. */
 int trp_pool_check(const struct trp_pool *p, trp_error *err);
 

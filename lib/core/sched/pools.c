@@ -363,8 +363,12 @@ void *trp_pools_next(trp_pools *p)
         } else if (c->listed && c->set) {
             return c->set;
         } else if (c->listed) {
-            p->walk = (struct trp_pool *)c;
-            trp_pool_enter(p->walk);
+            struct trp_pool *in = (struct trp_pool *)c;
+            void *only = trp_pool_only_set(in);
+            if (only)
+                return only;
+            p->walk = in;
+            trp_pool_enter(in);
         }
     }
     return NULL;
