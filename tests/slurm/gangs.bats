@@ -43,7 +43,7 @@ has() {
     gang 4
     run_gang
     [ "$(has)" = "node3 0 node3 1 node4 0 node4 1" ]
-    wait_until [ -z "$(on head squeue -h -u alice)" ]
+    wait_until nobody_has_a_job
 }
 
 @test "where they are not free it has more nodes, with fewer on each" {
