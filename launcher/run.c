@@ -601,7 +601,8 @@ static int supervise(struct run *r, const char *app_name, char **app)
         warn_of_other(r, app_name);
     int status = start(r, &make, &what);
     if (trp_run_folder_state(r->folder, app_name, status_word(status), status, &err) <
-        0) {
+            0 &&
+        status != trp_error_exit_status(TRP_ESYSTEM)) { /* else the driver has told */
         int failed = trp_launcher_fail(&err);
         status = status > 1 ? status : failed;
     }

@@ -234,7 +234,7 @@ const struct trp_option trp_option_table[] = {
      OTHER},
     {"outputs.wait", TRP_OPTION_TIME, "60s", "0", NULL, NULL,
      "how long outputs of a stage that are not there at its end may only be late, as shared "
-     "file systems are", OTHER},
+     "file systems are, and the disk of the run's folder may be full", OTHER},
     {"report.html", OFF,
      "at a run's end write its report as a page, RUN/report.html (troupe report -o)", OTHER},
     {"resume.check", TRP_OPTION_CHOICE, "time", NULL, NULL, "contents|time",

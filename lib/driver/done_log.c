@@ -12,7 +12,8 @@
  *
  * Paths are any bytes and JSON is not: what is no printable ASCII, and '%', is written
  * as %XX. A line is one write; when a write was short (disk full), the next begins with
- * a line feed, so at most the torn line is lost. Data is forced to disk every few
+ * a line feed, so at most the torn line is lost. While a disk is full what has no room is kept
+ * and comes first as soon as there is some, for as long as the owner says. Data is forced to disk every few
  * seconds and at a stage's end: losing the last few records costs running these tasks
  * again, no more.
  */
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
@@ -66,8 +68,10 @@ struct trp_done_log {
     bool torn;  /* the last line is not whole */
     int failed; /* errno of the first write that failed; 0: none */
     int64_t synced_ns;
-    struct trp_buf line;   /* scratch … */
-    pthread_mutex_t write; /* … of who holds this */
+    struct trp_buf line;      /* scratch … */
+    struct trp_buf late;      /* … what had no room yet … */
+    pthread_mutex_t write;    /* … of who holds this */
+    int64_t wait_ns, full_ns; /* for room, and since when there is none; 0: there is */
     char *path;
     uint32_t attempts; /* one more than the highest of a stage that was read */
 
@@ -811,26 +815,97 @@ static void begin_line(trp_done_log *l)
 {
     pthread_mutex_lock(&l->write);
     trp_buf_clear(&l->line);
-    if (l->torn)
+    if (l->torn && !l->late.size)
         put_text(l, "\n");
 }
 
+/* Writes what it can of the bytes; returns how many, errno 0 or why it was not all. */
+static size_t write_some(trp_done_log *l, const struct trp_buf *b)
+{
+    size_t done = 0;
+    ssize_t n = 0;
+    errno = b->failed ? ENOMEM : 0;
+    while (done < b->size && !b->failed) {
+        n = write(l->fd, b->data + done, b->size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+        errno = 0;
+    }
+    return done;
+}
+
+/* Keeps the rest of `b` where the disk is full and may have room soon. */
+static bool keep_rest(trp_done_log *l, const struct trp_buf *b, size_t done, int why)
+{
+    struct trp_buf rest = {0};
+    int64_t now = trp_clock_ns();
+    if ((why != ENOSPC && why != EDQUOT) || !l->wait_ns || l->failed)
+        return false;
+    l->full_ns = l->full_ns ? l->full_ns : now;
+    trp_put_raw(&rest, b->data + done, b->size - done);
+    if (now - l->full_ns >= l->wait_ns || rest.failed) {
+        trp_buf_free(&rest);
+        return false;
+    }
+    trp_buf_free(&l->late);
+    l->late = rest;
+    return true;
+}
+
+/* Writes what is late, and then the line. */
 static void write_line(trp_done_log *l)
 {
-    ssize_t n = -1;
-    if (l->line.failed)
-        errno = ENOMEM;
-    else
-        do
-            n = write(l->fd, l->line.data, l->line.size);
-        while (n < 0 && errno == EINTR);
-    bool whole = n == (ssize_t)l->line.size;
-    if (!whole && !l->failed)
-        l->failed = n < 0 ? errno : ENOSPC;
-    l->torn = whole ? false : l->torn || n > 0;
+    struct trp_buf *b = &l->line;
+    if (l->late.size) {
+        trp_put_raw(&l->late, l->line.data, l->line.size);
+        b = &l->late;
+    }
+    size_t size = b->size, done = write_some(l, b);
+    int why = errno;
+    bool whole = done == size && !why;
+    if (whole)
+        l->full_ns = 0;
+    if (!whole && !keep_rest(l, b, done, why)) {
+        l->failed = l->failed ? l->failed : why ? why : ENOSPC;
+        l->torn = l->torn || done > 0;
+        trp_buf_free(&l->late);
+    } else if (whole) {
+        l->torn = false;
+        trp_buf_free(&l->late);
+    }
     if (l->line.failed)
         trp_buf_free(&l->line);
     pthread_mutex_unlock(&l->write);
+}
+
+/* Waits for room for what is late. */
+static void write_late(trp_done_log *l)
+{
+    const struct timespec pause = {.tv_nsec = 100000000};
+    bool late = true;
+    while (late) {
+        pthread_mutex_lock(&l->write);
+        trp_buf_clear(&l->line);
+        late = l->late.size > 0;
+        if (!late) {
+            pthread_mutex_unlock(&l->write);
+            break;
+        }
+        write_line(l);
+        pthread_mutex_lock(&l->write);
+        late = l->late.size > 0;
+        pthread_mutex_unlock(&l->write);
+        if (late)
+            nanosleep(&pause, NULL);
+    }
+}
+
+void trp_done_log_wait(trp_done_log *l, int64_t ns)
+{
+    l->wait_ns = ns;
 }
 
 static void put_files(trp_done_log *l, struct trp_print inputs,
@@ -964,6 +1039,7 @@ int trp_done_log_close(trp_done_log *l, trp_error *err)
     if (!l)
         return 0;
     if (l->fd >= 0) {
+        write_late(l);
         r = trp_done_log_sync(l, err);
         close(l->fd);
     }
@@ -972,6 +1048,7 @@ int trp_done_log_close(trp_done_log *l, trp_error *err)
         trp_outputs_free(&l->left[i].files);
     free(l->left);
     trp_buf_free(&l->line);
+    trp_buf_free(&l->late);
     pthread_mutex_destroy(&l->write);
     free(l->path);
     free(l);

@@ -111,6 +111,8 @@ uint32_t trp_done_log_attempts(const trp_done_log *l);
 /* Frees what was read. */
 void trp_done_log_forget(trp_done_log *l);
 
+/* How long lines are kept for a disk that is full; 0, as it begins: not at all. */
+void trp_done_log_wait(trp_done_log *l, int64_t ns);
 /* Append. A failed write is kept and told by trp_done_log_close (the task was done all
  * the same) and trp_done_log_sync. A stage's name goes into JSON as it is: the
  * characters of names (contract.md) need no escape. */

@@ -59,11 +59,13 @@ static int make_log(trp_driver *d, trp_error *err)
     snprintf(app_id, sizeof(app_id), "app-%s-%d", stamp, (int)getpid());
     snprintf(file, sizeof(file), "%s/events.jsonl", d->run_dir);
     bool has_history = find_history(d->run_dir, history, sizeof(history));
-    struct trp_event_log_config c = {.file = file,
-                                     .app_id = app_id,
-                                     .app_name = d->config.app_name,
-                                     .user = user ? user->pw_name : "",
-                                     .history_dir = has_history ? history : NULL};
+    struct trp_event_log_config c = {
+        .file = file,
+        .app_id = app_id,
+        .app_name = d->config.app_name,
+        .user = user ? user->pw_name : "",
+        .history_dir = has_history ? history : NULL,
+        .wait_ns = trp_options_time_ns(d->options, "outputs.wait")};
     const char *tasks = trp_options_text(d->options, "events.tasks");
     c.tasks = TRP_EVENTS_AUTO;
     if (strcmp(tasks, "all") == 0)
@@ -454,15 +456,16 @@ static int platform_failed(int status, const trp_error *why)
 }
 
 /* Ends the event log. Tasks that fail on a full disk fail by themselves: the disk is
- * looked at. */
+ * looked at. What was told is not told again. */
 static int end_log(trp_driver *d, int status)
 {
     trp_error err;
     int64_t now = trp_driver_wall(d, trp_clock_ns());
+    int failed = trp_error_exit_status(TRP_ESYSTEM);
     if (status == trp_error_exit_status(TRP_EFAILED) &&
         trp_run_folder_has_room(d->run_dir, &err) < 0)
         status = platform_failed(status, &err);
-    if (trp_event_log_end(d->log, now, status, &err) < 0)
+    if (trp_event_log_end(d->log, now, status, &err) < 0 && status != failed)
         status = platform_failed(status, &err);
     return status;
 }

@@ -54,12 +54,14 @@ static void note_stop(trp_driver *d, int why, const char *text)
                       d->config.resumes ? "` goes on" : "");
 }
 
-void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
+/* `told`: the user knows of it. */
+static void stop(trp_driver *d, int why, bool kill, const char *text, bool told)
 {
     if (!d->stop) {
         note_stop(d, why, text);
         int64_t now = trp_clock_ns();
-        trp_progress_end_line(d->progress, now, text);
+        if (!told)
+            trp_progress_end_line(d->progress, now, text);
         trp_event_message(d->log, "warning", text, trp_driver_wall(d, now));
         d->kill_at = now + trp_options_time_ns(d->options, "run.grace");
         struct trp_event ev = {.kind = TRP_EVENT_DRAIN};
@@ -69,6 +71,11 @@ void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
         d->kill_at = 0;
         d->hurry = true;
     }
+}
+
+void trp_driver_stop(trp_driver *d, int why, bool kill, const char *text)
+{
+    stop(d, why, kill, text, false);
 }
 
 void trp_driver_mpi_failed(trp_driver *d, const char *why)
@@ -87,8 +94,12 @@ void trp_driver_mpi_failed(trp_driver *d, const char *why)
 static void check_stop(trp_driver *d, int64_t now)
 {
     trp_error err;
-    if (!d->stop && trp_event_log_failed(d->log, &err))
-        trp_driver_stop(d, TRP_ESYSTEM, true, err.text);
+    if (trp_event_log_waits(d->log, &err))
+        trp_driver_warn(
+            d, "%s; it is tried again for %g s (outputs.wait), make some room",
+            err.text, (double)trp_options_time_ns(d->options, "outputs.wait") / 1e9);
+    if (!d->stop && trp_event_log_failed(d->log, &err)) /* the last line says it */
+        stop(d, TRP_ESYSTEM, true, err.text, true);
     trp_driver_check_time(d, now);
     if (!d->stop || d->killed || now < d->kill_at)
         return;

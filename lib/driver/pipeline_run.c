@@ -104,6 +104,9 @@ static int choose(struct pipeline_run *run, trp_error *err)
     const struct trp_run_spec *spec = run->spec;
     int r = trp_done_log_open(spec->run_dir, spec->earlier_runs > 0, &run->log, err);
     if (r == 0)
+        trp_done_log_wait(run->log,
+                          trp_options_time_ns(run->s.options, "outputs.wait"));
+    if (r == 0)
         r = trp_temp_users_make(run->s.pipeline, &run->temp_users, err);
     if (r == 0)
         r = trp_temp_set_new(spec->cwd, run->log, &run->temp_set, err);

@@ -9,7 +9,9 @@
  * the run longer. With events.tasks=all the caller may wait for it, so there it does
  * not.
  *
- * A failed write (full disk) is remembered and nothing is written after it: a log with
+ * On a full disk the thread tries again, after 50 ms, 100, … up to 1 s, for as long as
+ * its owner says. Meanwhile tasks are summarised, or the caller waits, as when it is slow.
+ * A failed write is remembered and nothing is written after it: a log with
  * a hole would lie. The ring goes on being emptied, so that nobody waits for ever.
  *
  * Teardown: close the ring, join the thread (which writes what is left), sync and close
@@ -18,21 +20,25 @@
  */
 #include "events/event_log.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "events/event_json.h"
 #include "events/event_log_state.h"
 #include "events/log_file.h"
+#include "os/clock.h"
 #include "os/thread.h"
 
 enum {
     NAP_MS = 250,
     WRITE_BYTES = 256 << 10, /* written at once; more only for one longer line */
     WRITER_NICE = 5,
+    PAUSE_NS = 50000000, /* before a full disk is tried again; up to 16 times that */
 };
 
 /* The first reason is kept. Any thread. */
@@ -62,16 +68,55 @@ bool trp_event_log_failed(const trp_event_log *l, trp_error *err)
 
 /* ---- writer thread ---- */
 
+bool trp_event_log_waits(trp_event_log *l, trp_error *err)
+{
+    if (!atomic_load_explicit(&l->waits, memory_order_relaxed) ||
+        !atomic_exchange(&l->waits, false))
+        return false;
+    *err = l->full;
+    return true;
+}
+
+/* The first time is told. */
+static void tell_full(struct trp_event_log *l, const trp_error *why)
+{
+    if (l->waited)
+        return;
+    l->waited = true;
+    l->full = *why;
+    atomic_store(&l->waits, true);
+}
+
+static void write_all(struct trp_event_log *l)
+{
+    struct timespec pause = {.tv_nsec = PAUSE_NS};
+    trp_error why;
+    int64_t until = 0;
+    for (size_t at = 0, n; at < l->lines.size; at += n) {
+        if (trp_log_file_write(l->fd, l->file, l->lines.data + at, l->lines.size - at,
+                               &n, &why) == 0)
+            continue;
+        bool full = errno == ENOSPC || errno == EDQUOT;
+        int64_t now = trp_clock_ns();
+        until = until ? until : now + l->wait_ns;
+        if (!full || now >= until) {
+            break_log(l, &why);
+            return;
+        }
+        tell_full(l, &why);
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < 16 * PAUSE_NS)
+            pause.tv_nsec *= 2;
+    }
+}
+
 static void write_lines(struct trp_event_log *l)
 {
-    trp_error why;
     if (l->lines.failed) {
         trp_event_log_out_of_memory(l);
         l->lines.failed = false;
-    } else if (l->lines.size > 0 && !trp_event_log_failed(l, NULL) &&
-               trp_log_file_write(l->fd, l->file, l->lines.data, l->lines.size, &why) <
-                   0) {
-        break_log(l, &why);
+    } else if (!trp_event_log_failed(l, NULL)) {
+        write_all(l);
     }
     trp_buf_clear(&l->lines);
 }
@@ -150,6 +195,7 @@ static struct trp_event_log *make(const struct trp_event_log_config *c)
         return NULL;
     l->fd = -1;
     l->tasks = c->tasks;
+    l->wait_ns = c->wait_ns;
     atomic_flag_clear(&l->breaking);
     l->file = strdup(c->file);
     l->app_name = strdup(c->app_name);

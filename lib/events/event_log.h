@@ -40,6 +40,7 @@ struct trp_event_log_config {
     enum trp_events_tasks tasks;
     const char *history_dir; /* troupe-runs/.history: the link APPID.inprogress is made
                               * here, renamed APPID at the end; NULL: none */
+    int64_t wait_ns;         /* for room on a disk that is full; 0: it fails at once */
 };
 /* Starts the writer thread; writes LogStart. TRP_ESYSTEM with the path when it cannot.
  */
@@ -207,6 +208,8 @@ void trp_event_message(trp_event_log *l, const char *level, const char *text,
 /* Ends the log: everything is on disk when it returns. TRP_ESYSTEM when something could
  * not be written (full disk): what is there is whole lines. Does not free. */
 int trp_event_log_end(trp_event_log *l, int64_t at, int exit_code, trp_error *err);
+/* Whether it waits for room on a full disk, as `err` says; once. */
+bool trp_event_log_waits(trp_event_log *l, trp_error *err);
 /* A write has failed (disk full): the run should end. Cheap, any time. */
 bool trp_event_log_failed(const trp_event_log *l, trp_error *err);
 void trp_event_log_free(trp_event_log *l);

@@ -39,6 +39,10 @@ struct trp_event_log {
     int fd;               /* -1 once closed */
     struct trp_buf lines; /* formatted, not yet written */
 
+    int64_t wait_ns;      /* for room */
+    trp_error full;       /* why it waits … */
+    atomic_bool waits;    /* … when this says so */
+    bool waited;          /* the writer's: it has said so */
     atomic_flag breaking; /* the first failure takes it … */
     trp_error error;      /* … fills this … */
     atomic_bool broken;   /* … and says that it may be read */

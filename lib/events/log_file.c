@@ -59,31 +59,33 @@ int trp_log_file_open(const char *path, trp_error *err)
     return fd;
 }
 
-/* Of n bytes only `done` were written: takes back what is not a whole line. */
-static void take_back(int fd, const char *lines, size_t done)
+/* Of n bytes only `done` were written: takes back what is not a whole line. What is left;
+ * where even this fails, with its errno, there is nothing left to try. */
+static size_t take_back(int fd, const char *lines, size_t done)
 {
     const char *lf = memrchr(lines, '\n', done);
     size_t keep = lf ? (size_t)(lf - lines) + 1 : 0;
+    int why = errno;
     off_t size = lseek(fd, 0, SEEK_END);
-    if (keep == done || size < (off_t)done)
-        return;
-    /* When even this fails there is nothing left to try, and the caller is told of the
-     * write that failed. */
-    if (ftruncate(fd, size - (off_t)(done - keep)) < 0)
-        return;
+    if (keep != done &&
+        (size < (off_t)done || ftruncate(fd, size - (off_t)(done - keep)) < 0))
+        return done;
+    errno = why;
+    return keep;
 }
 
 int trp_log_file_write(int fd, const char *path, const void *lines, size_t n,
-                       trp_error *err)
+                       size_t *ret_written, trp_error *err)
 {
     size_t done = 0;
+    *ret_written = n;
     while (done < n) {
         ssize_t w = write(fd, (const char *)lines + done, n - done);
         if (w < 0 && errno == EINTR)
             continue;
         if (w <= 0) {
             int code = failed("write", path, err);
-            take_back(fd, lines, done);
+            *ret_written = take_back(fd, lines, done);
             return code;
         }
         done += (size_t)w;

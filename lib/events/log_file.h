@@ -12,10 +12,10 @@
 /* Opens (0600) for appending; a last line without LF, left by a crash, is cut off.
  * Returns the descriptor or TRP_ESYSTEM with the path. */
 int trp_log_file_open(const char *path, trp_error *err);
-/* Adds whole lines. On TRP_ESYSTEM those that fitted are there and no part of another.
- */
+/* Adds whole lines. On TRP_ESYSTEM, with errno, those that fitted are there, *ret_written
+ * bytes, and no part of another. */
 int trp_log_file_write(int fd, const char *path, const void *lines, size_t n,
-                       trp_error *err);
+                       size_t *ret_written, trp_error *err);
 /* Everything is on disk, then closes. */
 int trp_log_file_close(int fd, const char *path, trp_error *err);
 

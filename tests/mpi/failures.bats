@@ -711,13 +711,14 @@ full_disk() {
     cp p.yaml small/
     cd small
     status=0
-    troupe run --run-name r p.yaml >../out 2>&1 || status=$?
+    troupe run --run-name r --set outputs.wait=100ms p.yaml >../out 2>&1 || status=$?
     cp troupe-runs/r/events.jsonl ../events || true
     cd ..
     wait_until umount small
     cat out
     [ $status = 4 ]
     grep -q '^troupe: cannot write .*: No space left on device' out
+    [ "$(grep -c '^troupe: cannot write .*: No space left on device' out)" = 1 ]
     perl -MJSON::PP -ne 'decode_json($_)' events
 }
 
@@ -729,6 +730,32 @@ full_disk() {
 @test "a disk that the run's own events fill ends it with 4 and a readable log" {
     one 'tasks: 1000, run: "true"'
     full_disk 300k
+}
+
+@test "a disk that is full for a while is not the end of the run, and is told once" {
+    [ "$(id -u)" = 0 ] || skip "needs root for a small file system"
+    mkdir small && mount -t tmpfs -o size=2m tmpfs small || skip "mount is not permitted"
+    cat >small/p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: a, run: "until [ -e ../go ]; do sleep 0.01; done"}
+  - {name: b, after: [a], tasks: 300, run: "true"}
+Y
+    cd small
+    troupe run --local=4 --run-name r p.yaml >../out 2>&1 3>&- &
+    wait_until grep -q SparkListenerTaskStart troupe-runs/r/events.jsonl
+    cat /dev/zero >fill 2>/dev/null || true
+    touch ../go
+    wait_until grep -q 'No space left on device; it is tried again for 60 s' ../out
+    rm fill
+    wait $! || { cat ../out; false; }
+    [ "$(grep -c 'No space left' ../out)" = 1 ]
+    [ "$(grep -c '"done":' troupe-runs/r/state/done.jsonl)" = 301 ]
+    perl -MJSON::PP -ne 'decode_json($_)' troupe-runs/r/events.jsonl troupe-runs/r/state/done.jsonl
+    run -0 troupe run --local=4 --resume r
+    [[ "$output" == *"nothing is left to do"* ]]
+    cd ..
+    wait_until umount small
 }
 
 @test "a run that a full disk did not let begin can be begun again, or resumed" {
