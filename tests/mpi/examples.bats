@@ -168,6 +168,31 @@ records() {
     [ "$stderr" = "sort: they are not sorted" ]
 }
 
+@test "sessions: those of each user, the longest first, as awk finds them" {
+    mkdir log
+    LC_ALL=C awk 'BEGIN { srand(7); for (i = 0; i < 3000; i++) print "u" int(rand() * 40), int(rand() * 400000) }' |
+        split -l 700 - log/
+    run -0 --separate-stderr troupe run --quiet --local=2 -- "$TROUPE_BUILD/examples/sessions" --top 5000 'log/*'
+    inline sessions --top 5000 'log/*'
+    LC_ALL=C sort -k 1,1 -k 2,2n log/* | awk '
+        $1 != user || $2 - last > 1800 { if (n) print user, start, n; user = $1; start = $2; n = 0 }
+        { n++; last = $2 }
+        END { print user, start, n }' | LC_ALL=C sort -k 3,3nr -k 2,2n -k 1,1 >want
+    [ "$(wc -l <want)" -gt 500 ]
+    diff want - <<<"$output"
+    run -0 --separate-stderr troupe run --quiet --local=2 -- "$TROUPE_BUILD/examples/sessions" --top 7 'log/*'
+    head -7 want | diff - <(printf '%s\n' "$output")
+}
+
+@test "widths: records without anything between them are sorted as sort has them" {
+    mkdir in
+    LC_ALL=C awk 'BEGIN { srand(3); for (i = 0; i < 5000; i++) printf "%07d %07d\n", (i * 7919) % 5003, rand() * 1e7 }' |
+        split -b 16000 - in/
+    run -0 troupe run --quiet --local=2 -- "$TROUPE_BUILD/examples/widths" --width 16 --key 7 'in/*' out
+    cat in/* | LC_ALL=C sort | cmp - <(cat out/part-*)
+    run -2 troupe run --quiet --local=2 -- "$TROUPE_BUILD/examples/widths" --width 16 --key 17 'in/*' none
+}
+
 @test "pagerank: ranks are those that awk finds in the same graph" {
     run -0 --separate-stderr troupe run --quiet --local=2 -- \
         "$TROUPE_BUILD/examples/pagerank" --size 500 --links
