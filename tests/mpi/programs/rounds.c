@@ -3,7 +3,8 @@
  * checkpoint below the run's folder FOLDER every ten rounds. Each round's datasets are freed;
  * with "held" only the ranks of the last round are, and what they were made of through nested calls.
  * Prints "round R: RANKS ranks, FILES files, BYTES bytes" after the half of them and the last one:
- * map outputs that there are, and what this process has got by malloc.
+ * map outputs that there are, and what this process has got by malloc; then "rank PAGE RANK" of
+ * each.
  */
 #include <dirent.h>
 #include <malloc.h>
@@ -122,6 +123,15 @@ int main(int argc, char **argv)
         if (i == rounds / 2 || i == rounds)
             printf("round %d: %llu ranks, %d files, %zu bytes\n", i,
                    (unsigned long long)n, files_in(outputs), bytes_held());
+    }
+    trp_rows *rows = NULL;
+    if (trp_collect(ranks, &rows) < 0)
+        fprintf(stderr, "ranks: %s\n", trp_error_text(ctx));
+    const trp_batch *b = rows ? trp_rows_batch(rows) : NULL;
+    for (size_t i = 0; b && i < b->count; i++) {
+        int64_t page;
+        if (TRP_GET_KEY(b, i, &page) == 0)
+            printf("rank %lld %.6f\n", (long long)page, trp_get_f64(b, i));
     }
     return trp_finalize(ctx);
 }
