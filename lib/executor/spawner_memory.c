@@ -3,7 +3,8 @@
  *
  * In a cgroup the kernel enforces the limit; we only learn of it. Each command is in a group
  * of its own below the executor's, where these can be made: in one that was made for the
- * executor, by version 1 (in version 2 none can be where processes are). Its counter says
+ * executor, by version 1 (in version 2 none can be where processes are; a step's of Slurm
+ * could not be removed if the spawner were killed, and Slurm counts no kill below it). Its counter says
  * whether any process of the command was killed, also one whose status a pipe hides. To join
  * costs one write, by the child, which has one thread: moving a whole process would have the
  * kernel hold up all forks for some 12 ms.
