@@ -350,6 +350,9 @@ Y
     [[ "$output" == *"p.yaml:3:12: warning: stage a: inputs: no file matches prats/* when task 0 has ended, so --resume does not see a change of what it reads"* ]]
 }
 
+is_told() { advance 61s && grep -qx "$1" out; }
+guards_are() { [ "$(grep -c ' guard$' troupe-runs/r/state/pids)" = "$1" ]; }
+
 @test "a driver that looks at what was done for more than a minute is waited for" {
     local done=troupe-runs/r/state/done.jsonl pid
     cat >p.yaml <<'Y'
@@ -361,9 +364,11 @@ Y
     touch good
     mv "$done" was
     mkfifo "$done" # what is read from it comes late
+    moving_clock
     troupe run --keep-going --resume r >out 2>&1 &
     pid=$!
-    wait_until grep -qx 'troupe: the driver still looks at what earlier starts of the run have done; Ctrl-C twice, or `troupe cancel --now`, ends it' out
+    wait_until guards_are 2
+    wait_until is_told 'troupe: the driver still looks at what earlier starts of the run have done; Ctrl-C twice, or `troupe cancel --now`, ends it'
     exec 9>"$done"
     cp was now
     mv now "$done"
