@@ -18,6 +18,7 @@
 #include "conf/wording.h"
 #include "events/json_print.h"
 #include "events/story.h"
+#include "events/task_names.h"
 #include "run_call.h"
 #include "see_logs.h"
 
@@ -158,19 +159,27 @@ static void print_places(FILE *out, const json_t *places)
     }
 }
 
+/* What a task of a list is called, which has its name as `key`. */
+static const char *word_of(const json_t *t, const char *key, char buf[TRP_TASK_WORD])
+{
+    return trp_task_word((uint32_t)trp_asking_int(t, "task"),
+                         json_string_value(json_object_get(t, key)), buf);
+}
+
 static void print_tries(FILE *out, const json_t *tries)
 {
     const json_t *t;
     size_t i;
     json_array_foreach(tries, i, t) {
-        char first[64], of_stage[32] = "", line[1400], took[32];
+        char first[64 + TRP_TASK_WORD], of_stage[32] = "", line[1400], took[32];
+        char word[TRP_TASK_WORD];
         int64_t again = trp_asking_int(t, "stage_attempt");
         const char *end = trp_asking_text(t, "end");
         bool gang = strcmp(trp_asking_text(t, "executor"), "driver") == 0;
         if (again)
             snprintf(of_stage, sizeof of_stage, "s%" PRId64 ".", again);
-        snprintf(first, sizeof first, "  task %" PRId64 ", attempt %s%" PRId64 ": ",
-                 trp_asking_int(t, "task"), of_stage, trp_asking_int(t, "attempt"));
+        snprintf(first, sizeof first, "  task %s, attempt %s%" PRId64 ": ",
+                 word_of(t, "name", word), of_stage, trp_asking_int(t, "attempt"));
         snprintf(
             line, sizeof line, "%.1000s, after %s %s%.200s%s", *end ? end : "succeeded",
             trp_asking_time(trp_asking_int(t, "ran"), took, sizeof took),
@@ -187,11 +196,12 @@ static void print_given_up(FILE *out, const json_t *lost)
     const json_t *t;
     size_t i;
     json_array_foreach(lost, i, t) {
-        int64_t task = trp_asking_int(t, "task"), times = trp_asking_int(t, "failures");
+        char word[TRP_TASK_WORD];
+        int64_t times = trp_asking_int(t, "failures");
         const char *log = trp_asking_text(t, "log"), *see = trp_asking_text(t, "see");
-        tell(out, "  ",
-             "task %" PRId64 " was given up after %" PRId64 " failure%s; %s%s", task,
-             times, times == 1 ? "" : "s", *log || !*see ? "" : "see: ",
+        tell(out, "  ", "task %s was given up after %" PRId64 " failure%s; %s%s",
+             word_of(t, "name", word), times, times == 1 ? "" : "s",
+             *log || !*see ? "" : "see: ",
              *log   ? log
              : *see ? see
                     : "it has printed nothing");
@@ -204,10 +214,10 @@ static void print_lost(FILE *out, const json_t *story)
     size_t i;
     print_given_up(out, json_object_get(story, "given_up"));
     json_array_foreach(json_object_get(story, "skipped"), i, t) {
-        const char *after = trp_asking_text(t, "after");
-        tell(out, "  ",
-             "task %" PRId64 " was skipped: task %" PRId64 " of stage %s was given up",
-             trp_asking_int(t, "task"), trp_asking_int(t, "task"), after);
+        char word[TRP_TASK_WORD], above[TRP_TASK_WORD];
+        tell(out, "  ", "task %s was skipped: task %s of stage %s was given up",
+             word_of(t, "name", word), word_of(t, "after_name", above),
+             trp_asking_text(t, "after"));
     }
 }
 

@@ -30,7 +30,7 @@ static const char pipeline[] =
     "stages:\n"
     "  - name: count        # a task for each file\n"
     "    foreach: {files: \"/usr/share/common-licenses/GPL*\"}\n"
-    "    # foreach: {items: [a, b]}, {lines: list.txt}, {table: samples.tsv}; or tasks: 8\n"
+    "    # foreach: {items: [a, b]}, {lines: l.txt}, {table: t.tsv, key: id}; or tasks: 8\n"
     "    profile: small\n"
     "    # run stops at the first command that fails; grep x file || true goes on.\n"
     "    run: |\n"

@@ -20,6 +20,7 @@
 #include "events/log_event.h"
 #include "events/run_folder.h"
 #include "events/task_logs.h"
+#include "events/task_names.h"
 #include "logs_none.h"
 
 enum { LOOK_MS = 300, NAME_SIZE = 200 };
@@ -48,6 +49,13 @@ struct showing {
     struct noted *printed, *failed;
     struct stage_name *names;
     uint32_t nnames, capacity;
+    struct trp_task_names
+        called;              /* by the first place of the stage's name in `names` */
+    bool by_name;            /* the task is asked for by its name: */
+    bool found, whole;       /* … and there is one; its name is all that was given */
+    struct trp_nearest near; /* else one whose name is near */
+    char nearest[TRP_TASK_WORD];
+    struct trp_name_list some;
     bool headers;
     char last[NAME_SIZE]; /* whose header was printed last */
     uint32_t shown;
@@ -88,6 +96,31 @@ static int take_stage(void *context, const struct trp_log_event *e)
     return copy ? 0 : TRP_ENOMEM;
 }
 
+/* The first place of a stage's name; nnames: the log has not told of it. */
+static uint32_t place_of(const struct showing *s, const char *stage)
+{
+    uint32_t i = 0;
+    while (i < s->nnames && strcmp(s->names[i].name, stage) != 0)
+        i++;
+    return i;
+}
+
+/* The stage that an event is of: the first place of its name; TRP_NONE. */
+static uint32_t stage_of(const struct showing *s, uint32_t id)
+{
+    uint32_t at = s->nnames;
+    while (at > 0 && s->names[at - 1].id != id)
+        at--;
+    return at ? place_of(s, s->names[at - 1].name) : TRP_NONE;
+}
+
+static int take_names(void *context, const struct trp_log_event *e)
+{
+    struct showing *s = context;
+    uint32_t stage = stage_of(s, e->stage);
+    return stage == TRP_NONE ? 0 : trp_task_names_take(&s->called, stage, e);
+}
+
 static int take_end(void *context, const struct trp_log_event *e)
 {
     struct showing *s = context;
@@ -109,17 +142,66 @@ static void forget_names(struct showing *s)
     for (uint32_t i = 0; i < s->nnames; i++)
         free(s->names[i].name);
     s->nnames = 0;
+    trp_task_names_free(&s->called);
 }
 
-static int find_failed(struct showing *s, trp_error *err)
+/* The name of a task of the stage; NULL: it has none. */
+static const char *name_of(const struct showing *s, const char *stage, uint32_t task)
 {
-    static trp_log_take *const take[TRP_LOG_EVENTS] = {
-        [TRP_LOG_STAGE] = take_stage, [TRP_LOG_TASK_END] = take_end};
-    const struct trp_log_reader reader = {.take = take, .context = s};
+    return trp_task_name(&s->called, place_of(s, stage), task);
+}
+
+/* Whether `rest`, behind a name, says which attempt of the task. */
+static bool takes_attempt(const char *rest, struct trp_task_log *ret)
+{
+    char address[64];
+    return snprintf(address, sizeof address, "0%s", rest) < (int)sizeof address &&
+           trp_task_log_address(address, false, ret);
+}
+
+/* Finds the task by its name, with an attempt behind it or not: a name that is all of what
+ * was given comes before one that is a part of it. */
+static void find_named(struct showing *s)
+{
+    const char *asked = strncmp(call.task, "key=", 4) == 0 ? call.task + 4 : call.task;
+    const char *name;
+    s->near = trp_nearest_of(asked);
+    s->some = (struct trp_name_list){0};
+    for (uint32_t task = 0; (name = name_of(s, call.stage, task)) && !s->whole;
+         task++) {
+        struct trp_task_log at;
+        size_t n = strlen(name);
+        const char *best = s->near.best;
+        if (strncmp(asked, name, n) == 0 && takes_attempt(asked + n, &at)) {
+            s->found = true;
+            s->whole = !asked[n];
+            s->wanted = at;
+            s->wanted.task = task;
+        }
+        trp_name_list_add(&s->some, name);
+        trp_nearest_try(&s->near, name);
+        if (s->near.best != best)
+            s->near.best = trp_task_word(task, name, s->nearest);
+    }
+}
+
+/* What the event log says: names of tasks, and which attempts failed. */
+static int read_log(struct showing *s, trp_error *err)
+{
+    static trp_log_take *const all[TRP_LOG_EVENTS] = {[TRP_LOG_STAGE] = take_stage,
+                                                      [TRP_LOG_TASK_NAMES] = take_names,
+                                                      [TRP_LOG_TASK_END] = take_end};
+    static trp_log_take *const names[TRP_LOG_EVENTS] = {
+        [TRP_LOG_STAGE] = take_stage, [TRP_LOG_TASK_NAMES] = take_names};
+    const struct trp_log_reader reader = {.take = call.failed ? all : names,
+                                          .context = s};
     char path[4400];
     snprintf(path, sizeof path, "%s/events.jsonl", s->folder);
     forget_names(s);
-    return trp_log_events_read(path, &reader, 1, err);
+    int r = trp_log_events_read(path, &reader, 1, err);
+    if (r == 0 && s->by_name && !s->found)
+        find_named(s);
+    return r;
 }
 
 static bool has_failed(const struct showing *s, const char *stage,
@@ -141,11 +223,22 @@ static bool is_wanted(const struct showing *s, const char *stage,
     const struct trp_task_log *w = &s->wanted;
     bool asked =
         s->any_task ||
-        (l->task == w->task &&
+        ((!s->by_name || s->found) && l->task == w->task &&
          (w->stage_attempt == TRP_NONE || l->stage_attempt == w->stage_attempt) &&
          (w->number == TRP_NONE || l->number == w->number) &&
          (w->rank == TRP_NONE || l->rank == w->rank));
     return asked && l->size > 0 && (!call.failed || has_failed(s, stage, l));
+}
+
+static void print_header(struct showing *s, const char *stage, uint32_t task,
+                         const char *file)
+{
+    char word[TRP_TASK_WORD];
+    if (call.follow && place_of(s, stage) == s->nnames)
+        read_log(s, NULL); /* it has begun since */
+    const char *name = name_of(s, stage, task);
+    printf("%s==> %s%s%s%s <==\n", s->shown ? "\n" : "", file, name ? " (" : "",
+           name ? trp_task_word(task, name, word) : "", name ? ")" : "");
 }
 
 static int show_one(struct showing *s, const char *stage, const struct trp_task_log *l,
@@ -160,7 +253,7 @@ static int show_one(struct showing *s, const char *stage, const struct trp_task_
     if (n->end >= l->size)
         return 0;
     if (s->headers && strcmp(s->last, name) != 0)
-        printf("%s==> %s <==\n", s->shown ? "\n" : "", name);
+        print_header(s, stage, l->task, name);
     strcpy(s->last, name);
     s->shown++;
     return trp_task_log_copy(l, n->end, stdout, &n->end, err);
@@ -225,8 +318,9 @@ static int show(struct showing *s, trp_error *err)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
     uint32_t n = 0;
-    int r = call.failed ? find_failed(s, err) : 0;
-    if (r == 0)
+    bool needed = call.failed || s->by_name;
+    int r = needed || s->any_task ? read_log(s, err) : 0;
+    if (r == 0 || !needed)
         r = visit_logs(s, false, &n, err);
     s->headers = n > 1 || call.follow;
     for (bool more = true; r == 0 && more;) {
@@ -235,17 +329,32 @@ static int show(struct showing *s, trp_error *err)
         fflush(stdout);
         if (more && r == 0)
             nanosleep(&pause, NULL);
-        if (more && r == 0 && call.failed)
-            r = find_failed(s, err);
+        if (more && r == 0 && (call.failed || (s->by_name && !s->found)))
+            r = read_log(s, err);
     }
     return r;
+}
+
+static int no_such_name(const struct showing *s, trp_error *err)
+{
+    if (!name_of(s, call.stage, 0))
+        return trp_error_set(err, TRP_EINVAL,
+                             "logs: %s is no task: those of stage %s have no names; "
+                             "write TASK[.sN][.ATTEMPT[.RANK]], TASK a number",
+                             trp_show(call.task).text, call.stage);
+    return trp_error_set(
+        err, TRP_EINVAL, "logs: stage %s has no task %s%s; they are %s", call.stage,
+        trp_show(call.task).text, trp_did_you_mean(&s->near).text, s->some.text);
 }
 
 const struct trp_line trp_line_logs = {
     "logs",
     "usage: troupe logs [options] RUN [STAGE [TASK[.ATTEMPT]]]\n\n"
-    "Prints what tasks printed. TASK is a number; .sN behind it is an attempt of the\n"
-    "stage, .ATTEMPT one of the task, .RANK behind that a rank of a gang.\n\n",
+    "Prints what tasks printed. TASK is a number, or the key of a row of a table, also "
+    "as\n"
+    "key=VALUE; .sN behind it is an attempt of the stage, .ATTEMPT one of the task, "
+    ".RANK\n"
+    "behind that a rank of a gang.\n\n",
     "",
     .table =
         TRP_ARGS(TRP_ARGS_FLAG("failed", &call.failed, "only of attempts that failed"),
@@ -263,10 +372,7 @@ int trp_launcher_logs(void)
     if (!call.run || !*call.run)
         return trp_launcher_misuse("logs: no RUN given (see troupe ls)");
     struct showing s = {.any_task = !call.task};
-    if (call.task && !trp_task_log_address(call.task, false, &s.wanted))
-        return trp_launcher_misuse(
-            "logs: %s is no task; write TASK[.sN][.ATTEMPT[.RANK]]",
-            trp_show(call.task).text);
+    s.by_name = call.task && !trp_task_log_address(call.task, false, &s.wanted);
     int code = trp_runs_dir(call.runs, &runs, &err);
     if (code == 0)
         code = trp_run_folder_find(runs, call.run, &folder, &err);
@@ -274,7 +380,11 @@ int trp_launcher_logs(void)
     if (code == 0 && !(call.stage && strchr(call.stage, '/')))
         code = show(&s, &err);
     if (code == 0 && call.stage && s.shown == 0)
-        code = trp_logs_none(folder, call.stage, call.task ? &s.wanted : NULL, &err);
+        code = trp_logs_none(folder, call.stage,
+                             call.task && (!s.by_name || s.found) ? &s.wanted : NULL,
+                             &err);
+    if (code == 0 && s.by_name && !s.found)
+        code = no_such_name(&s, &err);
     forget_noted(&s.printed);
     forget_noted(&s.failed);
     forget_names(&s);

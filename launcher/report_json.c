@@ -166,9 +166,10 @@ static json_t *given_up(const struct trp_run_record *r, bool skipped)
         json_t *o;
         if ((t->parent.n != TRP_NONE) != skipped)
             continue;
-        o = json_pack("{s:s?, s:I, s:s?}", "stage",
+        o = json_pack("{s:s?, s:I, s:s?, s:s?}", "stage",
                       trp_statistics_stage_name(&r->statistics, t->stage), "task",
-                      (json_int_t)t->task, "item", t->item);
+                      (json_int_t)t->task, "name",
+                      trp_task_name(&r->names, t->stage.n, t->task), "item", t->item);
         if (skipped) {
             json_object_set_new(
                 o, "after",

@@ -105,6 +105,18 @@ static void values_of_task(void *context, uint32_t task, struct trp_task_values 
     trp_items_values(&r->items, task, &r->columns, ret); /* else without its columns */
 }
 
+static bool task_name(void *context, uint32_t stage, uint32_t task, struct trp_buf *b)
+{
+    trp_command_job *j = context;
+    return trp_items_name(&j->running[stage].items, task, b);
+}
+
+static const char *word_of(const trp_command_job *j, uint32_t stage, uint32_t task,
+                           char buf[TRP_TASK_WORD])
+{
+    return trp_items_word(&j->running[stage].items, task, buf);
+}
+
 static struct trp_print id_of(const trp_command_job *j, uint32_t stage,
                               const struct trp_task_values *v)
 {
@@ -291,13 +303,36 @@ static int make_log_dir(const trp_command_job *j, const char *stage, char **ret,
     return 0;
 }
 
+/* Of tasks that have names: the file by which a person, or grep, finds their logs. */
+static int put_names(const trp_command_job *j, uint32_t stage, const char *log_dir,
+                     trp_error *err)
+{
+    const struct trp_items *items = &j->running[stage].items;
+    char *path, word[TRP_TASK_WORD];
+    if (!items->keyed)
+        return 0;
+    if (asprintf(&path, "%s/" TRP_TASK_LOG_NAMES, log_dir) < 0)
+        return out_of_memory(stage_of(j, stage)->name, err);
+    FILE *out = trp_held_fopen(path, "w");
+    for (uint32_t t = 0; out && t < items->ntasks; t++)
+        fprintf(out, "%u\t%s\n", t, trp_items_word(items, t, word));
+    int r = out && (fclose(out) == 0)
+                ? 0
+                : trp_error_set(err, TRP_ESYSTEM, "cannot write %.600s: %m", path);
+    free(path);
+    return r;
+}
+
 /* Removes it again when nothing was printed. */
 static void drop_log_dir(const trp_command_job *j, const char *stage)
 {
-    char *dir;
+    char *dir, *names = NULL;
     if (asprintf(&dir, "%s/logs/%s", j->c.run_dir, stage) < 0)
         return;
+    if (!trp_logs_any(dir) && asprintf(&names, "%s/" TRP_TASK_LOG_NAMES, dir) > 0)
+        trp_held_unlink(names, 0);
     trp_held_unlink(dir, AT_REMOVEDIR);
+    free(names);
     free(dir);
 }
 
@@ -414,9 +449,10 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
     if (!r->body.size) {
         char *log_dir = NULL;
         int rc = make_log_dir(j, s->name, &log_dir, err);
-        if (rc < 0)
-            return rc;
-        rc = make_body(j, stage, log_dir, err);
+        if (rc == 0)
+            rc = put_names(j, stage, log_dir, err);
+        if (rc == 0)
+            rc = make_body(j, stage, log_dir, err);
         free(log_dir);
         if (rc < 0) {
             trp_buf_free(&r->body);
@@ -445,18 +481,19 @@ static int stage_message(void *context, uint32_t stage, struct trp_stage_message
 /* ---- its tasks ---- */
 
 /* Of the first TOLD_MAX attempts that cannot begin afresh. */
-static void tell_leftovers(trp_command_job *j, const char *stage, uint32_t task,
+static void tell_leftovers(trp_command_job *j, uint32_t stage, uint32_t task,
                            const struct trp_leftovers *l)
 {
-    char line[1600], more[64] = "";
+    char line[1800], more[64] = "", word[TRP_TASK_WORD];
     if (!l->stay || !j->c.say || j->told++ >= TOLD_MAX)
         return;
     if (l->stay > 1)
         snprintf(more, sizeof more, "; as %s %u more", l->stay == 2 ? "does" : "do",
                  l->stay - 1);
     snprintf(line, sizeof line,
-             "stage %s: task %u runs again, its output %s stays: %s%s", stage, task,
-             l->first, l->why, more);
+             "stage %s: task %s runs again, its output %s stays: %s%s",
+             stage_of(j, stage)->name, word_of(j, stage, task, word), l->first, l->why,
+             more);
     j->c.say(j->c.say_context, line);
 }
 
@@ -464,7 +501,6 @@ static void tell_leftovers(trp_command_job *j, const char *stage, uint32_t task,
 static void files_begin(trp_command_job *j, uint32_t stage, uint32_t task,
                         uint32_t number)
 {
-    const struct trp_pipeline_stage *s = stage_of(j, stage);
     struct trp_leftovers l = {0};
     struct trp_strings patterns = {0};
     struct trp_task_values v;
@@ -474,7 +510,7 @@ static void files_begin(trp_command_job *j, uint32_t stage, uint32_t task,
     trp_task_files_begin(j->files, j->specs.of[stage], task, &patterns,
                          trp_done_log_left_by(j->c.log, id_of(j, stage, &v)),
                          number || j->c.earlier_runs, &l);
-    tell_leftovers(j, s->name, task, &l);
+    tell_leftovers(j, stage, task, &l);
 }
 
 /* An attempt has ended. Of a barrier stage one that succeeded fails with the others. */
@@ -571,16 +607,16 @@ static void tell_unmatched(trp_command_job *j, uint32_t stage, uint32_t task,
                            const char *pattern)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
-    char line[1024];
+    char line[1280], word[TRP_TASK_WORD];
     if (!pattern || j->running[stage].unmatched)
         return;
     j->running[stage].unmatched = true;
     snprintf(
         line, sizeof line,
-        "%s:%u:%u: warning: stage %s: inputs: no file matches %.300s when task %u has "
+        "%s:%u:%u: warning: stage %s: inputs: no file matches %.300s when task %s has "
         "ended, so --resume does not see a change of what it reads",
         trp_mark_file(j->c.pipeline->file, s->mark), s->mark.line, s->mark.column,
-        s->name, pattern, task);
+        s->name, pattern, word_of(j, stage, task, word));
     if (j->c.say)
         j->c.say(j->c.say_context, line);
 }
@@ -665,14 +701,14 @@ static void task_succeeded(trp_command_job *j, uint32_t stage, uint32_t task)
 static void tell_unclear(trp_command_job *j, uint32_t stage,
                          const struct trp_action *verdict, const struct trp_end *end)
 {
-    char line[512];
+    char line[768], word[TRP_TASK_WORD];
     if (!end || !end->limit_mib || !j->c.say)
         return;
     snprintf(line, sizeof line,
-             "warning: stage %s: task %u, attempt %u ended well while a process on its "
+             "warning: stage %s: task %s, attempt %u ended well while a process on its "
              "executor was killed for memory (limit %lld MiB), which may have been its",
-             stage_of(j, stage)->name, verdict->task_end.task, verdict->task_end.number,
-             (long long)end->limit_mib);
+             stage_of(j, stage)->name, word_of(j, stage, verdict->task_end.task, word),
+             verdict->task_end.number, (long long)end->limit_mib);
     j->c.say(j->c.say_context, line);
 }
 
@@ -756,11 +792,12 @@ static void task_ended(void *context, uint32_t stage, const struct trp_action *v
 
 /* ---- a stage ends ---- */
 
-/* "; item s4.fq"; "" for none. What is no text is a dot. */
-static const char *item_text(const struct trp_event_given_up *t, char *buf, size_t size)
+/* "; item s4.fq"; "" for none, and where the task has a name. What is no text is a dot. */
+static const char *item_text(const trp_command_job *j, uint32_t stage,
+                             const struct trp_event_given_up *t, char *buf, size_t size)
 {
     buf[0] = '\0';
-    if (!t || !t->item)
+    if (!t || !t->item || j->running[stage].items.keyed)
         return buf;
     snprintf(buf, size, "; item %.*s", (int)(t->item_size < 200 ? t->item_size : 200),
              t->item);
@@ -798,15 +835,15 @@ static void task_line(trp_command_job *j, uint32_t stage, enum trp_end_line_kind
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
     const struct running *r = &j->running[stage];
-    char failed[48], of[224], hint[128];
+    char failed[48], of[224], hint[128], word[TRP_TASK_WORD];
     const struct trp_failed_attempt attempt = failed_attempt(j, stage);
     char *see = trp_failed_log_see(&attempt);
-    trp_end_line_add(&j->end, kind, "%s:%u:%u: stage %s: task %u %s %s%s%s%s",
+    trp_end_line_add(&j->end, kind, "%s:%u:%u: stage %s: task %s %s %s%s%s%s",
                      trp_mark_file(j->c.pipeline->file, s->mark), s->mark.line,
-                     s->mark.column, s->name, r->task,
+                     s->mark.column, s->name, word_of(j, stage, r->task, word),
                      trp_failed_text(r->failures, r->reason, failed, sizeof failed),
                      r->reason, shell_hint(j, stage, see, hint, sizeof hint),
-                     see ? see : "", item_text(t, of, sizeof of));
+                     see ? see : "", item_text(j, stage, t, of, sizeof of));
     free(see);
 }
 
@@ -827,7 +864,7 @@ static void task_given_up(void *context, uint32_t stage, uint32_t after,
     struct running *r = &j->running[stage];
     struct trp_task_values v;
     values_of_task(r, t->task, &v);
-    char of[224];
+    char of[224], word[TRP_TASK_WORD], above[TRP_TASK_WORD];
     t->item = v.item;
     t->item_size = v.item ? strnlen(v.item, v.item_size) : 0; /* without columns */
     free(j->log);
@@ -835,10 +872,11 @@ static void task_given_up(void *context, uint32_t stage, uint32_t after,
     if (after != TRP_NONE) {
         r->skipped++;
         trp_end_line_add(&j->end, TRP_END_TASK_SKIPPED,
-                         "stage %s: task %u was skipped: task %u of stage %s was given "
+                         "stage %s: task %s was skipped: task %s of stage %s was given "
                          "up%s",
-                         s->name, t->task, t->task, stage_of(j, after)->name,
-                         item_text(t, of, sizeof of));
+                         s->name, word_of(j, stage, t->task, word),
+                         word_of(j, after, t->task, above), stage_of(j, after)->name,
+                         item_text(j, stage, t, of, sizeof of));
         return;
     }
     r->given_up++;
@@ -1202,6 +1240,7 @@ int trp_command_job_new(const struct trp_command_job_config *config,
         .launch = launch,
         .task_ended = task_ended,
         .task_given_up = task_given_up,
+        .task_name = task_name,
         .stage_ended = stage_ended,
     };
     if (j->work.first_attempt)

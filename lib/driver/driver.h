@@ -79,6 +79,9 @@ struct trp_work {
      * call. May be NULL. */
     void (*task_given_up)(void *context, uint32_t stage, uint32_t after,
                           struct trp_event_given_up *t);
+    /* Appends the name of a task; false: it has none but its number. Of a stage that has
+     * told its tasks. May be NULL. */
+    bool (*task_name)(void *context, uint32_t stage, uint32_t task, struct trp_buf *b);
     /* The stage is over. May be NULL. */
     void (*stage_ended)(void *context, uint32_t stage,
                         const struct trp_action *verdict);

@@ -389,6 +389,9 @@ void trp_driver_perform(trp_driver *d);
 
 /* perform_stages.c */
 struct trp_driver_stage *trp_driver_stage_of(const trp_driver *d, trp_stage_id id);
+/* What messages call a task of it (events/task_names.h). Returns `buf`. */
+const char *trp_driver_task_word(const struct trp_driver_stage *s, uint32_t task,
+                                 char *buf);
 /* The encoded STAGE message; made when first needed. NULL: could not be made. */
 const struct trp_buf *trp_driver_message(trp_driver *d, struct trp_driver_stage *s,
                                          trp_error *err);

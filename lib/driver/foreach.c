@@ -636,6 +636,17 @@ bool trp_items_name(const struct trp_items *i, uint32_t task, struct trp_buf *b)
     return i->keyed && task < i->ntasks && put_cell(i, task, i->key, b) > 0;
 }
 
+const char *trp_items_word(const struct trp_items *i, uint32_t task,
+                           char buf[TRP_TASK_WORD])
+{
+    struct trp_buf b = {0};
+    bool named = trp_items_name(i, task, &b);
+    trp_put_u8(&b, 0);
+    trp_task_word(task, named && !b.failed ? (const char *)b.data : NULL, buf);
+    trp_buf_free(&b);
+    return buf;
+}
+
 void trp_items_list_columns(const struct trp_items *i, struct trp_nearest *near,
                             struct trp_name_list *all)
 {

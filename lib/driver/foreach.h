@@ -21,6 +21,7 @@
 
 #include "conf/pipeline.h"
 #include "core/base/template.h"
+#include "events/task_names.h"
 
 enum {
     TRP_TASKS_MAX = TRP_PIPELINE_TASKS, /* tasks of one stage */
@@ -76,6 +77,9 @@ bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *
                       struct trp_task_values *ret);
 /* Appends the name of a task: the key of its row. False: it has none but its number. */
 bool trp_items_name(const struct trp_items *i, uint32_t task, struct trp_buf *b);
+/* What messages call it (events/task_names.h). Returns `buf`. */
+const char *trp_items_word(const struct trp_items *i, uint32_t task,
+                           char buf[TRP_TASK_WORD]);
 
 /* Whether the tasks are known before anything has run. */
 bool trp_foreach_known(const struct trp_pipeline_stage *s);

@@ -24,7 +24,7 @@
 #include "os/glob.h"
 #include "os/strings.h"
 
-enum { NAMES_MAX = 1 << 22, WHO_SIZE = 96, NAMES_SIZE = 640 };
+enum { NAMES_MAX = 1 << 22, WHO_SIZE = 96 + TRP_TASK_WORD, NAMES_SIZE = 640 };
 
 struct owner {
     uint32_t stage : 31;
@@ -43,9 +43,11 @@ struct trp_output_names {
     bool *added; /* stages whose tasks are known */
     bool strict; /* nothing has begun */
     struct name *names;
-    uint64_t n, places; /* a power of two */
-    char *folder;       /* the one that was asked last; NULL: none */
-    char *real;         /* the same without links; NULL: it is not there */
+    uint64_t n, places;            /* a power of two */
+    char *folder;                  /* the one that was asked last; NULL: none */
+    char *real;                    /* the same without links; NULL: it is not there */
+    const struct trp_items *items; /* … of `stage`, whose tasks are added now */
+    uint32_t stage;
 };
 
 static int out_of_memory(trp_error *err)
@@ -151,13 +153,22 @@ static bool is_same(struct owner a, struct owner b)
            (a.task == b.task || a.task == TRP_NONE || b.task == TRP_NONE);
 }
 
+/* A stage whose tasks are not looked at now has numbers. */
+static const char *word_of(const trp_output_names *n, struct owner o,
+                           char buf[TRP_TASK_WORD])
+{
+    return n->items && n->stage == o.stage ? trp_items_word(n->items, o.task, buf)
+                                           : trp_task_word(o.task, NULL, buf);
+}
+
 static const char *who(const trp_output_names *n, struct owner o, char *buf)
 {
     const char *stage = n->p->stages[o.stage].name;
+    char word[TRP_TASK_WORD];
     if (o.task == TRP_NONE)
         snprintf(buf, WHO_SIZE, "stage %.64s", stage);
     else
-        snprintf(buf, WHO_SIZE, "task %u of stage %.64s", o.task, stage);
+        snprintf(buf, WHO_SIZE, "task %s of stage %.64s", word_of(n, o, word), stage);
     return buf;
 }
 
@@ -176,6 +187,7 @@ static int add_name(trp_output_names *n, struct owner by, const char *pattern,
 {
     const struct trp_pipeline_stage *s = &n->p->stages[by.stage];
     char a[WHO_SIZE], b[WHO_SIZE], both[2 * WHO_SIZE + 8], names[NAMES_SIZE];
+    char first[TRP_TASK_WORD], second[TRP_TASK_WORD];
     uint64_t hash = hash_of(real);
     if (n->n >= NAMES_MAX)
         return 0;
@@ -190,7 +202,8 @@ static int add_name(trp_output_names *n, struct owner by, const char *pattern,
     if (is_same(place->by, by) || !n->strict || may_be_folder(pattern, path))
         return 0;
     if (place->by.stage == by.stage)
-        snprintf(both, sizeof both, "tasks %u and %u", place->by.task, by.task);
+        snprintf(both, sizeof both, "tasks %s and %s", word_of(n, place->by, first),
+                 word_of(n, by, second));
     else
         snprintf(both, sizeof both, "%s and %s", who(n, place->by, a), who(n, by, b));
     return trp_error_at(err, TRP_EINVAL, n->p->file, s->mark,
@@ -228,7 +241,7 @@ static int add_of(trp_output_names *n, uint32_t stage, uint32_t task,
 {
     const struct trp_pipeline_stage *s = &n->p->stages[stage];
     const struct owner by = {.stage = stage, .task = task};
-    char names[NAMES_SIZE];
+    char names[NAMES_SIZE], word[TRP_TASK_WORD];
     int r = 0;
     for (uint32_t i = 0; i < s->noutputs && r == 0; i++) {
         bool own = trp_output_of_task(s->outputs[i]);
@@ -238,9 +251,10 @@ static int add_of(trp_output_names *n, uint32_t stage, uint32_t task,
             r = out_of_memory(err);
         else if (path && own && is_input(n, s, v, real))
             r = trp_error_at(err, TRP_EINVAL, n->p->file, s->mark,
-                             "stage %s: the output %s of task %u is its input; name "
+                             "stage %s: the output %s of task %s is its input; name "
                              "another file, or leave it out of outputs",
-                             s->name, both_names(n, path, real, names), task);
+                             s->name, both_names(n, path, real, names),
+                             word_of(n, by, word));
         else if (path)
             r = add_name(n, by, s->outputs[i], path, real, err);
         free(path);
@@ -266,9 +280,12 @@ int trp_output_names_add(trp_output_names *n, uint32_t stage,
     if (n->added[stage] || !has_own(&n->p->stages[stage]))
         return 0;
     n->added[stage] = true;
+    n->items = items;
+    n->stage = stage;
     for (uint32_t t = 0; t < items->ntasks && r == 0; t++)
         if (trp_items_values(items, t, &columns, &v))
             r = add_of(n, stage, t, &v, err);
+    n->items = NULL;
     trp_buf_free(&columns);
     return r;
 }

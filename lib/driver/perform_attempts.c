@@ -16,6 +16,7 @@
 #include "driver/locations.h"
 #include "driver/map_outputs.h"
 #include "driver/perform.h"
+#include "events/task_names.h"
 
 enum { BATCH_BYTES = 16384 };
 
@@ -309,15 +310,16 @@ static void put_retry(const trp_driver *d, const struct trp_driver_stage *s,
 static void note_task_failure(trp_driver *d, struct trp_driver_stage *s,
                               const struct trp_action *v, const char *reason)
 {
-    char line[1100], retry[64];
+    char line[1300], retry[64], task[TRP_TASK_WORD];
     s->failures++;
     d->failures++;
     s->failed.task = v->task_end.task;
     s->failed.times = v->task_end.failures;
     snprintf(s->failed.reason, sizeof(s->failed.reason), "%s", reason);
     put_retry(d, s, v, retry, sizeof(retry));
-    snprintf(line, sizeof(line), "stage %s: task %u, attempt %u: %s%s", s->name,
-             v->task_end.task, v->task_end.number, reason, retry);
+    snprintf(line, sizeof(line), "stage %s: task %s, attempt %u: %s%s", s->name,
+             trp_driver_task_word(s, v->task_end.task, task), v->task_end.number,
+             reason, retry);
     if (d->failures <= 100)
         trp_progress_line(d->progress, d->now, line);
 }

@@ -11,10 +11,28 @@
 #include "driver/kept_datasets.h"
 #include "driver/map_outputs.h"
 #include "driver/perform.h"
+#include "events/task_names.h"
 
 struct trp_driver_stage *trp_driver_stage_of(const trp_driver *d, trp_stage_id id)
 {
     return id.n < d->nstages ? d->stages[id.n] : NULL;
+}
+
+static bool name_of(void *context, uint32_t task, struct trp_buf *b)
+{
+    const struct trp_driver_stage *s = context;
+    return s->job->work.task_name(s->job->work.context, s->index, task, b);
+}
+
+const char *trp_driver_task_word(const struct trp_driver_stage *s, uint32_t task,
+                                 char *buf)
+{
+    struct trp_buf b = {0};
+    bool named = s->job->work.task_name && name_of((void *)(uintptr_t)s, task, &b);
+    trp_put_u8(&b, 0);
+    trp_task_word(task, named && !b.failed ? (const char *)b.data : NULL, buf);
+    trp_buf_free(&b);
+    return buf;
 }
 
 static void stage_free(struct trp_driver_stage *s)
@@ -294,6 +312,8 @@ void trp_perform_stage_submitted(trp_driver *d, trp_stage_id id)
     s->started = trp_driver_wall(d, d->now);
     trp_driver_message(d, s, NULL); /* a failure is told by the first launch */
     trp_event_stage_submitted(d->log, &e, s->started);
+    if (s->job->work.task_name && !s->attempt)
+        trp_event_task_names(d->log, id, s->ntasks, name_of, s, s->started);
 }
 
 /* Nobody needs the stage's description any more. */
@@ -361,7 +381,7 @@ static void note_failure(trp_driver *d, const struct trp_driver_stage *s,
                          const struct trp_action *a)
 {
     trp_error why;
-    char failed[48];
+    char failed[48], task[TRP_TASK_WORD];
     if (a->stage_ended.outcome != TRP_OUTCOME_FAILED)
         return;
     if (a->stage_ended.task == TRP_NONE || a->stage_ended.task != s->failed.task)
@@ -369,8 +389,8 @@ static void note_failure(trp_driver *d, const struct trp_driver_stage *s,
                       a->stage_ended.text);
     else
         trp_error_set(
-            &why, a->stage_ended.code, "stage %s: task %u %s %s", s->name,
-            s->failed.task,
+            &why, a->stage_ended.code, "stage %s: task %s %s %s", s->name,
+            trp_driver_task_word(s, s->failed.task, task),
             trp_failed_text(s->failed.times, s->failed.reason, failed, sizeof(failed)),
             s->failed.reason);
     if (s->dataset == TRP_NONE) {

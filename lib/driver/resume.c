@@ -642,12 +642,14 @@ static bool files_stand(struct chooser *c, uint32_t i, uint32_t t,
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     const char *changed = trp_outputs_changed(&r->outputs, c->q->cwd, c->q->contents);
     const char *missing = changed ? NULL : missing_output(c, s, v);
+    char word[TRP_TASK_WORD];
     if (changed)
         because_of_output(c, i, changed);
     else if (missing)
         because(c, i, "output %.200s is not there", missing);
     else if (inputs_changed(c, s, r, v))
-        because(c, i, "inputs of task %u changed", t);
+        because(c, i, "inputs of task %s changed",
+                trp_items_word(&c->choice[i].items, t, word));
     else
         return true;
     return false;

@@ -22,7 +22,7 @@
 #include "events/event_json.h"
 #include "events/event_log_state.h"
 
-enum { REASON_MAX = 4096 };
+enum { REASON_MAX = 4096, NAMES_SIZE = 32 << 10 };
 /* Attempts written in full: so many a second, and so many more in a burst. */
 enum { BUDGET_RATE = 5000, BUDGET_BURST = 20000 };
 
@@ -409,6 +409,36 @@ void trp_event_task_given_up(trp_event_log *l, const struct trp_event_given_up *
     trp_statistics_given_up(s, t->parent.n != TRP_NONE);
     trp_line_task_given_up(&b, l->statistics, t, at);
     trp_event_log_put_lines(l, &b);
+}
+
+void trp_event_task_names(trp_event_log *l, trp_stage_id stage, uint32_t ntasks,
+                          bool (*name)(void *context, uint32_t task, struct trp_buf *b),
+                          void *context, int64_t at)
+{
+    struct trp_buf one = {0};
+    bool more = true;
+    for (uint32_t first = 0, task = 0; more && task < ntasks; first = task) {
+        struct trp_buf b = begin(l, "TroupeTaskNames", at);
+        TRP_JSON_INT(&b, "Stage ID", stage.n);
+        TRP_JSON_INT(&b, "First Task Index", first);
+        TRP_JSON(&b, ",\"Names\":[");
+        for (; more && task < ntasks && b.size < NAMES_SIZE; task += more) {
+            trp_buf_clear(&one);
+            more = name(context, task, &one) && !one.failed;
+            if (!more)
+                break;
+            trp_json_comma(&b);
+            trp_json_string(&b, (const char *)one.data, one.size);
+        }
+        TRP_JSON(&b, "]");
+        if (task > first)
+            put_at(l, &b, at);
+        else
+            trp_buf_free(&b);
+    }
+    if (one.failed)
+        trp_event_log_out_of_memory(l);
+    trp_buf_free(&one);
 }
 
 void trp_event_stage_waits(trp_event_log *l, trp_stage_id stage, enum trp_wait what,

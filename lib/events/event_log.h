@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/base/bytes.h"
 #include "core/base/ends.h"
 #include "core/base/error.h"
 #include "core/engine.h"
@@ -170,6 +171,11 @@ void trp_event_stage_retried(trp_event_log *l, trp_stage_id stage, const char *f
                              int64_t at);
 void trp_event_stage_ended(trp_event_log *l, trp_stage_id stage,
                            enum trp_outcome outcome, const char *failure, int64_t at);
+/* The names of its tasks, once (task_names.h): `name` appends that of a task, or says that
+ * it has none; then nothing more is told. */
+void trp_event_task_names(trp_event_log *l, trp_stage_id stage, uint32_t ntasks,
+                          bool (*name)(void *context, uint32_t task, struct trp_buf *b),
+                          void *context, int64_t at);
 /* Nothing more is told of it. */
 void trp_event_stage_forgotten(trp_event_log *l, trp_stage_id stage);
 void trp_event_job_end(trp_event_log *l, trp_job_id job, enum trp_outcome outcome,

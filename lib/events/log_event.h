@@ -43,6 +43,7 @@
     X(TASK_END, "SparkListenerTaskEnd", "Task Info", "Finish Time")                    \
     X(TASK_GIVEN_UP, "TroupeTaskGivenUp", NULL, "Timestamp")                           \
     X(TASK_SKIPPED, "TroupeTaskSkipped", NULL, "Timestamp")                            \
+    X(TASK_NAMES, "TroupeTaskNames", NULL, "Timestamp")                                \
     X(SUMMARY_BEGIN, "TroupeTaskSummaryBegin", NULL, "Timestamp")                      \
     X(SUMMARY, "TroupeTaskSummary", NULL, "Timestamp")                                 \
     X(NODES, "TroupeNodes", NULL, "Timestamp")                                         \
@@ -88,7 +89,7 @@ enum trp_log_kind {
     X(JOBS | STAGES, PROPERTIES, TEXT, pool, "spark.scheduler.pool")                   \
     X(JOBS, RESULT, TEXT, result, "Result")                                            \
     X(JOBS, SELF, TEXT, job_outcome, "Troupe Outcome")                                 \
-    X(STAGES | TASKS | LOST | SUMS, INFO, ID, stage, "Stage ID")                       \
+    X(STAGES | TASKS | LOST | SUMS | NAMES, INFO, ID, stage, "Stage ID")               \
     X(STAGES | TASKS | SUMS, INFO, ID, stage_attempt, "Stage Attempt ID")              \
     X(STAGES, INFO, TEXT, stage_name, "Stage Name")                                    \
     X(STAGES, INFO, COUNT, ntasks, "Number of Tasks")                                  \
@@ -122,6 +123,8 @@ enum trp_log_kind {
     X(LOST, SELF, COUNT, failures, "Failures")                                         \
     X(LOST, SELF, TEXT, item, "Item")                                                  \
     X(LOST, SELF, TEXT, log, "Log")                                                    \
+    X(NAMES, SELF, ID, first_task, "First Task Index")                                 \
+    X(NAMES, SELF, JSON, names, "Names")                                               \
     X(LOST | STAGES, SELF, TEXT, reason, "Reason")                                     \
     X(SUMS, SELF, COUNT, tasks, "Tasks")                                               \
     X(SUMS, SELF, COUNT, succeeded, "Succeeded")                                       \

@@ -231,6 +231,13 @@ static int on_stage_skipped(void *context, const struct trp_log_event *e)
     return end_stage(context, e, outcome_of(e->outcome));
 }
 
+static int on_names(void *context, const struct trp_log_event *e)
+{
+    struct trp_run_record *now = ((struct trp_record_reader *)context)->now;
+    return trp_record_is_stage(e) ? trp_task_names_take(&now->names, e->stage, e)
+                                  : TRP_EINVAL;
+}
+
 /* ---- tasks that were given up ---- */
 
 static bool copy_text(const char *text, char **ret)
@@ -490,6 +497,7 @@ int trp_run_records_read_also(const char *file, const struct trp_log_reader *als
         [TRP_LOG_TASK_END] = trp_record_task_end,
         [TRP_LOG_TASK_GIVEN_UP] = on_task_given_up,
         [TRP_LOG_TASK_SKIPPED] = on_task_given_up,
+        [TRP_LOG_TASK_NAMES] = on_names,
         [TRP_LOG_SUMMARY_BEGIN] = trp_log_nothing,
         [TRP_LOG_SUMMARY] = trp_record_summary,
         [TRP_LOG_NODES] = on_nodes,
@@ -538,6 +546,7 @@ void trp_run_records_free(struct trp_run_records *r)
             free(now->given_up[k].log);
         }
         trp_statistics_free(&now->statistics);
+        trp_task_names_free(&now->names);
         free(now->given_up);
         free(now->steps);
         free(now->jobs);

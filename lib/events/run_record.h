@@ -16,6 +16,7 @@
 
 #include "events/log_event.h"
 #include "events/statistics.h"
+#include "events/task_names.h"
 
 /* A step of Slurm: an executor, or an attempt of a gang. Times are wall clock, ns. */
 struct trp_run_step {
@@ -55,6 +56,7 @@ struct trp_run_record {
     uint32_t njobs;
     struct trp_run_step *steps;
     uint32_t nsteps;
+    struct trp_task_names names;       /* by stage */
     struct trp_run_given_up *given_up; /* in the order in which they were */
     uint32_t ngiven_up;
     uint32_t jobs_capacity, steps_capacity, given_up_capacity;

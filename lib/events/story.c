@@ -19,6 +19,7 @@
 #include "core/base/time.h"
 #include "core/engine.h"
 #include "events/log_event.h"
+#include "events/task_names.h"
 
 /* A stage's number in the log, in this start. */
 struct known {
@@ -45,6 +46,7 @@ struct reader {
     struct known *known;
     struct again *again;
     uint32_t start;
+    struct trp_task_names names; /* of stages of this start, by number */
 };
 
 static const char *or_empty(const char *text)
@@ -143,6 +145,7 @@ static int on_application(void *context, const struct trp_log_event *e)
     struct reader *r = context;
     (void)e;
     forget_known(r);
+    trp_task_names_free(&r->names);
     r->start++;
     return 0;
 }
@@ -215,6 +218,19 @@ static int on_stage_skipped(void *context, const struct trp_log_event *e)
     json_object_set_new(s, "reason", json_string(or_empty(e->reason)));
     set_int(s, "ended", trp_ms(e->at));
     return 0;
+}
+
+static int on_names(void *context, const struct trp_log_event *e)
+{
+    struct reader *r = context;
+    return trp_task_names_take(&r->names, e->stage, e);
+}
+
+/* A task that was skipped may be of a stage that has told no names. */
+static json_t *name_of(const struct reader *r, uint32_t stage, uint32_t task)
+{
+    const char *name = trp_task_name(&r->names, stage, task);
+    return name ? json_string(name) : json_null();
 }
 
 /* ---- lists ---- */
@@ -298,13 +314,13 @@ static int on_task_end(void *context, const struct trp_log_event *e)
         return 0;
     /* What our own status says; of an end that only Spark's word tells that. */
     return add(r, s, "tries",
-               json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:b, s:I, s:s?}", "task",
-                         (json_int_t)e->task, "attempt", (json_int_t)e->attempt,
-                         "stage_attempt", (json_int_t)trp_log_or_0(e->stage_attempt),
-                         "host", or_empty(e->host), "executor",
-                         or_empty(e->executor_name), "level", or_empty(e->level_name),
-                         "copy", e->copy, "ran", trp_ms(e->at) - trp_ms(e->launched),
-                         "end",
+               json_pack("{s:I, s:o, s:I, s:I, s:s, s:s, s:s, s:b, s:I, s:s?}", "task",
+                         (json_int_t)e->task, "name", name_of(r, e->stage, e->task),
+                         "attempt", (json_int_t)e->attempt, "stage_attempt",
+                         (json_int_t)trp_log_or_0(e->stage_attempt), "host",
+                         or_empty(e->host), "executor", or_empty(e->executor_name),
+                         "level", or_empty(e->level_name), "copy", e->copy, "ran",
+                         trp_ms(e->at) - trp_ms(e->launched), "end",
                          well            ? NULL
                          : e->end_reason ? e->end_reason
                                          : word));
@@ -316,8 +332,9 @@ static int on_given_up(void *context, const struct trp_log_event *e)
     if (!s)
         return 0;
     return add_lost(context, s, "given_up",
-                    json_pack("{s:I, s:I, s:s, s:s}", "task",
-                              (json_int_t)trp_log_or_0(e->lost_task), "failures",
+                    json_pack("{s:I, s:o, s:I, s:s, s:s}", "task",
+                              (json_int_t)trp_log_or_0(e->lost_task), "name",
+                              name_of(context, e->stage, e->lost_task), "failures",
                               (json_int_t)e->failures, "reason", or_empty(e->reason),
                               "log", or_empty(e->log)));
 }
@@ -329,9 +346,11 @@ static int on_skipped(void *context, const struct trp_log_event *e)
     if (!s)
         return 0;
     return add_lost(context, s, "skipped",
-                    json_pack("{s:I, s:s}", "task",
-                              (json_int_t)trp_log_or_0(e->lost_task), "after",
-                              k ? k->name : ""));
+                    json_pack("{s:I, s:o, s:s, s:o}", "task",
+                              (json_int_t)trp_log_or_0(e->lost_task), "name",
+                              name_of(context, e->stage, e->lost_task), "after",
+                              k ? k->name : "", "after_name",
+                              name_of(context, e->parent, e->lost_task)));
 }
 
 /* ---- what was told ---- */
@@ -369,6 +388,7 @@ static void forget(struct reader *r)
 {
     struct again *a, *after;
     forget_known(r);
+    trp_task_names_free(&r->names);
     HASH_ITER(hh, r->again, a, after) {
         HASH_DEL(r->again, a);
         free(a);
@@ -398,6 +418,7 @@ int trp_story_read(const char *file, const char *stage, bool all, json_t **ret,
         [TRP_LOG_TASK_END] = on_task_end,
         [TRP_LOG_TASK_GIVEN_UP] = on_given_up,
         [TRP_LOG_TASK_SKIPPED] = on_skipped,
+        [TRP_LOG_TASK_NAMES] = on_names,
         [TRP_LOG_MESSAGE] = on_message,
     };
     struct reader r = {.only = stage, .all = all, .stages = json_object()};

@@ -24,10 +24,10 @@ enum { TRP_STORY_MAX = 200 }; /* entries of a list, where not all are asked for 
  *     {"NAME": {"tasks", "state": running, or how it ended, "reason": text or null,
  *               "submitted", "first", "ended": ms; null: not,
  *               "places": [{"host", "executor", "level", "tasks"}],
- *               "tries": [{"task", "attempt", "stage_attempt", "host", "executor",
+ *               "tries": [{"task", "name": text or null, "attempt", "stage_attempt", "host", "executor",
  *                          "level", "copy": bool, "ran": ms, "end": text, null: well}],
- *               "given_up": [{"task", "failures", "reason", "log"}],
- *               "skipped": [{"task", "after": stage}],
+ *               "given_up": [{"task", "name", "failures", "reason", "log"}],
+ *               "skipped": [{"task", "name", "after": stage, "after_name"}],
  *               "told": [{"at": ms, "text"}], "left_out": entries}}
  *
  * of all starts of the run; given up and skipped by the last one that had the stage.

@@ -207,7 +207,8 @@ static bool any_below(int parent, const char *name, unsigned depth)
         close(fd);
     for (struct dirent *e; d && !any && (e = readdir(d));) {
         struct stat s;
-        if (*e->d_name == '.' || fstatat(dirfd(d), e->d_name, &s, 0) < 0)
+        if (*e->d_name == '.' || strcmp(e->d_name, TRP_TASK_LOG_NAMES) == 0 ||
+            fstatat(dirfd(d), e->d_name, &s, 0) < 0)
             continue;
         any = S_ISREG(s.st_mode) ? s.st_size > 0
                                  : S_ISDIR(s.st_mode) && depth &&

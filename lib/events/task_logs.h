@@ -4,6 +4,7 @@
  *     TASK[.sN].ATTEMPT[.RANK].{out,err}   a file an attempt and stream
  *     stream.EXECUTOR.zst                  `task_logs: stage`: a zstd frame each, behind
  *                                          one another in the order of their ends
+ *     names.tsv                            of tasks that have names: TASK<TAB>NAME
  *     stream.EXECUTOR.index                a line a frame, "NAME OFFSET BYTES SIZE": the
  *                                          name as of the file, where the frame begins,
  *                                          its bytes and those that were printed
@@ -19,6 +20,8 @@
 #include <stdio.h>
 
 #include "core/base/error.h"
+
+#define TRP_TASK_LOG_NAMES "names.tsv"
 
 struct trp_task_log {
     uint32_t task, stage_attempt, number;

@@ -503,6 +503,8 @@ refused() {
     one '  - {name: a, run: "true"}
   - {name: b, after: [a], foreach: {table: t.tsv}, run: "true", outputs: ["${col.name}.txt"]}'
     refused "stage b: tasks 0 and 2 both name the output A.txt"
+    printf 'k\tname\nx\tA\ny\tB\nz\tA\n' >t.tsv
+    refused "stage b: tasks x and z both name the output A.txt"
     touch same
     one '  - {name: b, run: "true", outputs: [same]}
   - {name: c, run: "true", outputs: [same]}'

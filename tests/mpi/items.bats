@@ -44,8 +44,8 @@ listed() {
     [[ "$output" == *"given up  skipped"* ]]
     [ "$(grep -c '"TroupeTaskSkipped"' troupe-runs/r/events.jsonl)" = 2 ]
     run -0 troupe report --json r
-    [[ "$output" == *'"given_up":[{"stage":"align","task":2,"item":"c","failures":2,"reason":"exit status 3","log":"logs/align/2.1.err","see":"troupe logs r align 2"}]'* ]]
-    [[ "$output" == *'"skipped":[{"stage":"sort","task":2,"item":"c","after":"align"},{"stage":"call","task":2,"item":"c","after":"sort"}]'* ]]
+    [[ "$output" == *'"given_up":[{"stage":"align","task":2,"name":null,"item":"c","failures":2,"reason":"exit status 3","log":"logs/align/2.1.err","see":"troupe logs r align 2"}]'* ]]
+    [[ "$output" == *'"skipped":[{"stage":"sort","task":2,"name":null,"item":"c","after":"align"},{"stage":"call","task":2,"name":null,"item":"c","after":"sort"}]'* ]]
     [[ "$output" == *'"total":{"tasks":14,"attempts":12,"failed":2,"given_up":1,"skipped":2,'* ]]
     run -0 troupe report r
     [[ "$output" == *"given up  skipped"* ]]
@@ -255,6 +255,45 @@ Y
     run -0 troupe report r --json
     [[ "$output" == *'"name":"a","profile":"default","outcome":"failed"'* ]]
     [[ "$output" == *'"reason":"p.yaml:3:32: stage a: no file matches none/*'* ]]
+}
+
+@test "a task of a table is called by the key of its row" {
+    printf 'lane\tsample\nx\ts01\ny\ts02\nz\t7\nz\ts02.1\n' >t.tsv
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - {name: align, foreach: {table: t.tsv, key: sample}, run: 'echo "$TROUPE_COL_sample"; [ $TROUPE_COL_lane = x ] || [ $TROUPE_COL_sample = s02.1 ]'}
+  - {name: merge, after: [{stage: align, each: true}], foreach: {table: t.tsv, key: sample}, run: 'echo "m $TROUPE_COL_sample"'}
+  - {name: quiet, foreach: {table: t.tsv, key: sample}, run: 'true'}
+Y
+    run -1 --separate-stderr troupe run --local=2 --keep-going --run-name r p.yaml
+    [[ "$stderr" == *"stage align: task s02, attempt 0: exit status 1"* ]]
+    [[ "$stderr" == *"troupe: p.yaml:3:12: stage align: task s02 failed once, with exit status 1; see troupe-runs/r/logs/align/1.0.out: s02"$'\n'* ]]
+    [[ "$stderr" == *"stage align: task key=7 failed once"* ]]
+    [[ "$stderr" == *"troupe: stage merge: task key=7 was skipped: task key=7 of stage align was given up"* ]]
+    # What is printed can be typed.
+    shows() { run -"$1" troupe logs r "${@:3}" && [ "$output" = "$2" ]; }
+    shows 0 s01 align s01
+    shows 0 s01 align s01.0
+    shows 0 s02.1 align s02.1
+    shows 0 s02.1 align key=s02.1.0
+    shows 0 s02 align s02.0
+    shows 0 7 align key=7
+    shows 0 7 align 2
+    shows 0 'm s01' merge s01
+    shows 2 'troupe: logs: stage align has no task s03; did you mean "s01"?; they are s01, s02, 7, s02.1' align s03
+    shows 2 'troupe: logs: task 1 of stage align has had no such attempt in run r; what it has had is 1.0' align s02.7
+    run -0 troupe logs r align
+    [[ "$output" == *"==> align/1.0.out (s02) <=="$'\n's02$'\n'* ]]
+    [ ! -e troupe-runs/r/logs/quiet ]
+    [ "$(cat troupe-runs/r/logs/align/names.tsv)" = $'0\ts01\n1\ts02\n2\tkey=7\n3\ts02.1' ]
+    run -0 troupe explain r
+    [[ "$output" == *"task s02, attempt 0: exit status 1, after "* ]]
+    [[ "$output" == *"task key=7 was given up after 1 failure"* ]]
+    [[ "$output" == *"task s02 was skipped: task s02 of stage align was given up"* ]]
+    run -0 troupe report --json r
+    [[ "$output" == *'{"stage":"align","task":1,"name":"s02","item":"y\ts02",'* ]]
+    [[ "$output" == *'{"stage":"merge","task":2,"name":"7","item":"z\t7","after":"align"}'* ]]
 }
 
 @test "a product of a list and a table has the columns of both" {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "driver_files.h"
+#include "events/task_names.h"
 #include "spark_fields.h"
 #include "unit.h"
 
@@ -388,6 +389,74 @@ static void one_start(struct world *w)
     start(w, 0, 1);
     end(w, 0, 0, TRP_END_SUCCESS, 0, "");
     end(w, 0, 1, TRP_END_EXIT, 37, "exit status 37");
+}
+
+static bool name_of(void *context, uint32_t task, struct trp_buf *b)
+{
+    char name[40];
+    (void)context;
+    trp_put_raw(b, name, (size_t)snprintf(name, sizeof name, "sample-%030u", task));
+    return true;
+}
+
+static bool no_name(void *context, uint32_t task, struct trp_buf *b)
+{
+    (void)context;
+    (void)b;
+    return task < 1;
+}
+
+TEST("names of tasks are told once, in lines that are not too long, and read again")
+{
+    struct world *w = new_world();
+    struct trp_task_names names = {0};
+    open_log(w, TRP_EVENTS_AUTO);
+    begin_run(w, "s", 3000);
+    trp_event_task_names(w->log, (trp_stage_id){0}, 3000, name_of, NULL, 0);
+    trp_event_task_names(w->log, (trp_stage_id){1}, 3000, no_name, NULL, 0);
+    end_run(w);
+    GPtrArray *v = lines_of(w);
+    g_assert_cmpuint(count(v, "TroupeTaskNames"), ==, 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        struct trp_log_event e;
+        g_assert_cmpint(trp_log_event_decode(nth(v, "TroupeTaskNames", i), &e), ==, 0);
+        g_assert_cmpint(trp_task_names_take(&names, e.stage, &e), ==, 0);
+    }
+    g_ptr_array_unref(v);
+    g_assert_cmpuint(trp_task_names_count(&names, 0), ==, 3000);
+    g_assert_cmpuint(trp_task_names_count(&names, 1), ==, 1);
+    g_assert_cmpstr(trp_task_name(&names, 0, 2999), ==,
+                    "sample-000000000000000000000000002999");
+    g_assert_cmpstr(trp_task_name(&names, 1, 0), ==, "");
+    g_assert_null(trp_task_name(&names, 0, 3000));
+    g_assert_null(trp_task_name(&names, 2, 0));
+    trp_task_names_free(&names);
+    free_world(w);
+}
+
+TEST("a task is called by its name, in a form that is no number and stays in its line")
+{
+    static const struct {
+        const char *name, *word;
+    } v[] = {
+        {NULL,                      "7"         },
+        {"s07",                     "s07"       },
+        {"2b",                      "2b"        },
+        {"7",                       "key=7"     },
+        {"7.1",                     "key=7.1"   },
+        {"key=7",                   "key=key=7" },
+        {"a\033[1m\nb\302\233\377", "a.[1m.b..."},
+        {"\303\244",                "\303\244"  },
+    };
+    char word[TRP_TASK_WORD], name[400], shown[TRP_TASK_WORD];
+    for (size_t i = 0; i < G_N_ELEMENTS(v); i++)
+        g_assert_cmpstr(trp_task_word(7, v[i].name, word), ==, v[i].word);
+    memset(name, 'x', sizeof name - 1);
+    name[199] = '\303'; /* a character that would be cut */
+    name[200] = '\244';
+    name[sizeof name - 1] = '\0';
+    snprintf(shown, sizeof shown, "%.199s…", name);
+    g_assert_cmpstr(trp_task_word(7, name, word), ==, shown);
 }
 
 TEST("the starts of a resumed run are one application")

@@ -548,6 +548,8 @@ TEST("failures in the same words are one")
     begin(w, 0, 2);
     stage(w, 0, "s", 600, "", 0);
     executor(w, 0, "n1", 2, 0, 10);
+    SAY(w, "{\"Event\":\"TroupeTaskNames\",\"Stage ID\":0,\"First Task "
+           "Index\":0,\"Names\":[\"s0\",\"s1\"]}");
     for (uint32_t i = 0; i < 300; i++) {
         snprintf(reason, sizeof reason, "output res/%u.bam was not made", i);
         task(w, 0, i, 0, 20 + i, 30 + i, reason);
@@ -563,6 +565,9 @@ TEST("failures in the same words are one")
     g_assert_cmpint(number(w, "failures/0/count"), ==, 300);
     g_assert_cmpuint(json_array_size(at(w->page, "failures/0/examples")), ==,
                      TRP_PAGE_EXAMPLES);
+    g_assert_cmpstr(json_string_value(at(w->page, "failures/0/examples/1/name")), ==,
+                    "s1");
+    g_assert_cmpstr(json_string_value(at(w->page, "stages/0/names/0")), ==, "s0");
     g_assert_cmpint(number(w, "failures_left_out"), ==, 300 - (TRP_PAGE_REASONS - 1));
     free_world(w);
 }

@@ -9,7 +9,10 @@
 #include "events/page/series.h"
 #include "events/page/waits.h"
 
-enum { TAILS = 60 }; /* failures with the last lines of their logs */
+enum {
+    TAILS = 60,    /* failures with the last lines of their logs */
+    NAMES = 20000, /* names of tasks beside those of failures */
+};
 
 struct writer {
     const struct trp_page_facts *f;
@@ -17,7 +20,7 @@ struct writer {
     const struct trp_page_logs *logs;
     struct trp_page_axis axis;
     struct trp_page_stage_wait *waits;
-    uint32_t ntails;
+    uint32_t ntails, nnames;
     struct trp_buf *b;
 };
 
@@ -152,6 +155,30 @@ static void put_parents(struct writer *w, const struct trp_page_stage *s)
     TRP_JSON(w->b, "]");
 }
 
+/* ,"name":… of a task that has one. */
+static void put_name(struct writer *w, const struct trp_page_stage *s, uint32_t task)
+{
+    const char *name = trp_task_name(&w->records->v[s->start]->names, s->id.n, task);
+    if (name)
+        TRP_JSON_TEXT(w->b, "name", name);
+}
+
+/* The names of its tasks, for the timeline: of the first stages, so many in all. */
+static void put_names(struct writer *w, const struct trp_page_stage *s)
+{
+    const struct trp_task_names *names = &w->records->v[s->start]->names;
+    uint32_t n = trp_task_names_count(names, s->id.n);
+    if (n == 0 || n > NAMES - w->nnames)
+        return;
+    w->nnames += n;
+    TRP_JSON(w->b, ",\"names\":[");
+    for (uint32_t i = 0; i < n; i++) {
+        trp_json_comma(w->b);
+        trp_json_text(w->b, trp_task_name(names, s->id.n, i));
+    }
+    TRP_JSON(w->b, "]");
+}
+
 static void put_stage(struct writer *w, uint32_t place, uint32_t in_report,
                       const struct trp_stage_statistics *recorded)
 {
@@ -186,6 +213,7 @@ static void put_stage(struct writer *w, uint32_t place, uint32_t in_report,
     }
     TRP_JSON(b, "]");
     TRP_JSON_INT(b, "nothing_ran", wait->nothing_ran);
+    put_names(w, s);
     TRP_JSON(b, "}");
 }
 
@@ -337,6 +365,7 @@ static void put_example(struct writer *w, const struct trp_page_task *t, bool ta
     trp_json_comma(b);
     TRP_JSON(b, "{\"task\":");
     trp_json_int(b, t->number);
+    put_name(w, &w->f->stages[t->stage], t->number);
     TRP_JSON_INT(b, "attempt", t->attempt);
     PLACE(w, "executor",
           t->executor == TRP_NONE ? TRP_NONE : w->f->executors[t->executor].id);

@@ -65,6 +65,8 @@ function clock(at, date) {
 }
 
 // ---- stages ----
+// What a task is called, as troupe logs takes it: a name that looks like a number has key= before it.
+const taskWord = (n, name) => typeof name !== 'string' ? String(n) : /^(\d+(\.s\d+)?(\.\d+){0,2}$|key=)/.test(name) ? 'key=' + name : name;
 const stem = name => name.replace(/\d+$/, '');
 const STAGES = PAGE.stages.map((s, place) => ({...s, place, stem: stem(s.name),
   report: s.report === null ? null : STARTS[s.start].stages[s.report]}));

@@ -282,7 +282,7 @@ function drawTimeline() {
   const where = r => r.n === null ? '' : ' on ' + PAGE.hosts[r.n];
   function tellTask(t) {
     const s = STAGES[t.stage];
-    detail.replaceChildren(swatch(stageColor(s)), el('b', {}, s.name), ` task ${t.task}, attempt ${t.attempt}${t.copy ? ' (a copy)' : ''}: `,
+    detail.replaceChildren(swatch(stageColor(s)), el('b', {}, s.name), ` task ${taskWord(t.task, s.names && s.names[t.task])}, attempt ${t.attempt}${t.copy ? ' (a copy)' : ''}: `,
       el('span', {class: t.how === 2 || t.how === 4 ? 'fail' : null}, ENDS[t.how]), ` after ${time(t.end - t.begin)}, from ${clock(t.begin)} (${time(t.begin)} in)`,
       t.row.x !== undefined ? ` · executor ${t.row.x}${where(t.row)} · locality: ${LEVELS[t.level]}` : ' · a gang', STARTS.length > 1 ? ` · start ${s.start + 1}` : '');
   }

@@ -12,7 +12,7 @@ function drawFailures() {
     const s = STAGES[f.stage];
     here.append(el('article', {class: 'card', hidden: i >= 40}, el('h3', {}, s.name, ': ', f.reason),
       el('p', {class: 'soft'}, `${count(f.count)} attempt${f.count === 1 ? '' : 's'}`, STARTS.length > 1 ? `, start ${s.start + 1}` : '', `, ${f.count > 1 ? 'first ' : ''}at ${clock(f.first, true)}`, f.count > 1 ? `, last at ${clock(f.last)}` : ''),
-      f.examples.map((e, k) => el('details', {open: k === 0 && i < 10}, el('summary', {}, `Task ${e.task}, attempt ${e.attempt}`, e.host !== null ? ` on ${PAGE.hosts[e.host]}, executor ${e.executor}` : ''),
+      f.examples.map((e, k) => el('details', {open: k === 0 && i < 10}, el('summary', {}, `Task ${taskWord(e.task, e.name)}, attempt ${e.attempt}`, e.host !== null ? ` on ${PAGE.hosts[e.host]}, executor ${e.executor}` : ''),
         e.tail ? el('pre', {tabindex: '0', 'aria-label': 'Last lines of its log'}, e.tail) : el('p', {class: 'soft'}, 'It printed nothing, or its log is not there.'),
         e.link ? el('p', {}, 'Log: ', el('a', {href: './' + e.link.split('/').map(encodeURIComponent).join('/')}, e.link))
           : e.tail && HEAD.run ? el('p', {class: 'soft'}, el('code', {}, `troupe logs ${HEAD.run} ${s.name} ${e.task}.${e.attempt}`)) : ''))));
@@ -29,7 +29,7 @@ function drawFailures() {
   if (flat('given_up').length)
     here.append(el('h3', {}, 'Tasks given up'), table({caption: 'Tasks that failed for good', rows: flat('given_up'), most: 50, columns: [
       {name: 'Stage', text: true, sort: t => t.stage, cell: t => figure(`given_up.${t.start}.${t.k}.stage`, t.stage, t.stage)},
-      {name: 'Task', sort: t => t.task, cell: t => String(t.task)},
+      {name: 'Task', sort: t => t.task, text: true, cell: t => taskWord(t.task, t.name)},
       {name: 'Item', text: true, wrap: true, sort: item, cell: item},
       {name: 'Failures', sort: t => t.failures, cell: t => figure(`given_up.${t.start}.${t.k}.failures`, t.failures, count(t.failures))},
       {name: 'Last with', text: true, wrap: true, sort: t => t.reason || '', cell: t => figure(`given_up.${t.start}.${t.k}.reason`, t.reason, t.reason || '?')},
@@ -38,7 +38,7 @@ function drawFailures() {
   if (flat('skipped').length)
     here.append(el('h3', {}, 'Tasks skipped'), table({caption: 'Tasks that never ran, since what they come after was given up', rows: flat('skipped'), most: 50, columns: [
       {name: 'Stage', text: true, sort: t => t.stage, cell: t => t.stage},
-      {name: 'Task', sort: t => t.task, cell: t => String(t.task)},
+      {name: 'Task', sort: t => t.task, text: true, cell: t => taskWord(t.task, t.name)},
       {name: 'Item', text: true, wrap: true, sort: item, cell: item},
       {name: 'After', text: true, sort: t => t.after || '', cell: t => t.after || '?'},
     ]}));
