@@ -121,7 +121,7 @@ TRP_RARE static void on_stage_tasks(struct trp_engine *e, const struct trp_event
         return;
     }
     if (trp_stage_begin(e, s, ev->tasks.ntasks, &ev->tasks.prefer, ev->tasks.done,
-                        &err) < 0)
+                        ev->tasks.by, ev->tasks.nby, &err) < 0)
         trp_stage_abort(e, s, err.code, TRP_NONE, err.text);
 }
 

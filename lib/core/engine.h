@@ -142,12 +142,27 @@ struct trp_engine_config {
 
 /* A dependency of a stage. `stage` is an index into the job's stages. With `each`, task
  * i waits for task i of the parent only (both have as many tasks), and is skipped when
- * that was given up. With `shuffle` every task reads the map outputs of all tasks of
+ * that was given up; and with `by`, for those that are told with the stage's tasks, which
+ * are not known before, and is skipped when one of them was given up. With `shuffle` every task reads the map outputs of all tasks of
  * the parent, which is a `map` stage. */
 struct trp_parent_spec {
     uint32_t stage;
     bool each;
+    bool by; /* with each */
     bool shuffle;
+};
+
+/* Which tasks of a parent `by` those of a stage wait for: each has a value, and waits for
+ * those that have it too. A task of the parent may have several values, or none. */
+struct trp_by_task {
+    uint32_t task, value;
+};
+struct trp_by {
+    uint32_t nvalues;                /* they are below it */
+    const uint32_t *values;          /* of each task of the stage … */
+    uint32_t ntasks;                 /* … of which there are so many */
+    const struct trp_by_task *above; /* of the parent's tasks, in their order */
+    uint32_t nabove;
 };
 
 enum trp_stage_kind {
@@ -326,6 +341,8 @@ struct trp_event {
             uint32_t ntasks;
             struct trp_preferences prefer;
             const uint8_t *done; /* ntasks bytes, 1: done in an earlier run; or NULL */
+            const struct trp_by *by; /* of each parent `by`, in their order */
+            uint32_t nby;
         } tasks;
         struct {
             trp_stage_id stage;
@@ -566,8 +583,10 @@ struct trp_action {
             trp_stage_id stage;
             uint32_t stage_attempt;
             uint32_t task;
-            trp_stage_id parent; /* skipped, because its task of this number was given
-                                  * up; n == TRP_NONE: it has failed for good */
+            trp_stage_id
+                parent; /* skipped, because of its … n == TRP_NONE: it has failed
+                                   * for good */
+            uint32_t parent_task; /* … task of this number, which was given up */
         } given_up;
         struct {
             trp_executor_id executor; /* n == TRP_NONE: a host */

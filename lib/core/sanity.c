@@ -234,6 +234,13 @@ static int check_class(const struct trp_engine *e, const struct trp_class *c,
 static int check_stage(const struct trp_stage *s, trp_error *err)
 {
     uint32_t over = 0, lost = 0;
+    for (uint32_t i = 0; i < s->nparents; i++) {
+        const struct trp_stage_link *l = &s->parents[i];
+        bool counts = l->by && l->parent && s->state != TRP_STAGE_ENDED;
+        int rc = counts ? trp_task_links_check(l, err) : 0;
+        if (rc < 0)
+            return rc;
+    }
     if (s->is_map || !s->bits)
         return 0;
     for (uint32_t i = 0; i < s->ntasks; i++) {

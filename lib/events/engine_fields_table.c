@@ -30,6 +30,7 @@
 TABLE(parent, trp_parent_spec,
     FIELD(UNSIGNED, trp_parent_spec, stage),
     YES_NO(trp_parent_spec, each),
+    YES_NO(trp_parent_spec, by),
     YES_NO(trp_parent_spec, shuffle));
 
 struct status { int32_t status; };
@@ -109,6 +110,15 @@ TABLE(grant, trp_grant,
     FIELD(UNSIGNED, trp_grant, address),
     FIELD(SIGNED, trp_grant, amount));
 
+TABLE(by_task, trp_by_task,
+    FIELD(UNSIGNED, trp_by_task, task),
+    FIELD(UNSIGNED, trp_by_task, value));
+
+TABLE(by, trp_by,
+    FIELD(UNSIGNED, trp_by, nvalues),
+    LIST(ARRAY, trp_by, values, ntasks, &partition),
+    LIST(ARRAY, trp_by, above, nabove, &by_task));
+
 /* ---- events ---- */
 
 #define EVENT(type, m) FIELD(type, trp_event, m)
@@ -125,7 +135,8 @@ const struct trp_fields trp_fields_of_event[] = {
         EVENT(UNSIGNED, tasks.stage.n),
         EVENT(UNSIGNED, tasks.ntasks),
         LIST(PREFER, trp_event, tasks.prefer, tasks.ntasks, NULL),
-        LIST(DONE, trp_event, tasks.done, tasks.ntasks, NULL)),
+        LIST(DONE, trp_event, tasks.done, tasks.ntasks, NULL),
+        LIST(ARRAY, trp_event, tasks.by, tasks.nby, &by)),
     [TRP_EVENT_STAGE_REFUSED] = ROW("stage_refused",
         EVENT(UNSIGNED, refused_stage.stage.n),
         EVENT(TEXT, refused_stage.text)),
@@ -322,7 +333,8 @@ const struct trp_fields trp_fields_of_action[] = {
         ACTION(UNSIGNED, given_up.stage.n),
         ACTION(UNSIGNED, given_up.stage_attempt),
         ACTION(UNSIGNED, given_up.task),
-        ACTION(UNSIGNED, given_up.parent.n)),
+        ACTION(UNSIGNED, given_up.parent.n),
+        ACTION(UNSIGNED, given_up.parent_task)),
     [TRP_ACTION_ASK_WAIT] = ROW("ask_wait",
         ACTION(UNSIGNED, wait.profile.n),
         ACTION(UNSIGNED, wait.executors)),

@@ -6,7 +6,7 @@
 enum {
     /* To be raised with every change of engine_fields_table.c or of a member in
      * conf/options_table.c. */
-    TRP_TRACE_VERSION = 21,
+    TRP_TRACE_VERSION = 22,
     TRP_TRACE_RECORD_MAX = 1 << 30,
 };
 

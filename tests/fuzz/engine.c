@@ -72,8 +72,11 @@ static void choose_parents(struct fuzz_bytes *b, struct job *j, uint32_t i)
         j->parents[i][s->nparents++] =
             (struct trp_parent_spec){.stage = p,
                                      .each = each >> p & 1,
+                                     .by = each >> p & 1 && each & 0x20,
                                      .shuffle = j->stages[p].map && each & 0x40};
-        if (each >> p & 1 && !(each & 0x80)) /* else it may not be possible */
+        if (each >> p & 1 && each & 0x20)
+            s->tasks_known = s->tasks_known && each & 0x80;
+        else if (each >> p & 1 && !(each & 0x80)) /* else it may not be possible */
             s->ntasks = j->stages[p].ntasks;
     }
     if ((which & 0xe0) == 0xe0) /* one that does not stand before it */
@@ -154,6 +157,19 @@ static void move_stage_tasks(struct fuzz_world *w, struct fuzz_bytes *b)
     if (how & 1)
         ev.tasks.prefer = (struct trp_preferences){first, places};
     ev.tasks.done = how & 2 ? done : NULL;
+    uint32_t values[TASKS + 1];
+    struct trp_by_task above[TASKS];
+    struct trp_by by[3];
+    ev.tasks.nby = how >> 2 & 3;
+    ev.tasks.by = by;
+    for (uint32_t i = 0; ev.tasks.nby && i < ev.tasks.ntasks; i++) {
+        uint8_t of = fuzz_byte(b);
+        values[i] = of & 3;
+        above[i] = (struct trp_by_task){(i + (of >> 2 & 3)) / 2, of >> 4 & 3};
+    }
+    for (uint32_t i = 0; i < ev.tasks.nby; i++)
+        by[i] = (struct trp_by){how >> 4 & 7, values, ev.tasks.ntasks, above,
+                                ev.tasks.ntasks};
     fuzz_step(w, &ev);
 }
 

@@ -228,8 +228,9 @@ static bool is_lost_above(const struct cluster *c, const struct cl_stage *s,
     for (uint32_t i = 0; i < s->spec.nparents; i++) {
         uint32_t id = s->parents[i].stage;
         const struct cl_stage *p = &c->stages[id];
-        const struct cl_task *t = &p->tasks[act->given_up.task];
-        if (s->parents[i].each && id == act->given_up.parent.n &&
+        const struct cl_task *t = &p->tasks[act->given_up.parent_task];
+        if (id == act->given_up.parent.n &&
+            cluster_comes_after(s, i, act->given_up.task, act->given_up.parent_task) &&
             (t->failed || (c->play.world.stages[id].ended && !t->done)))
             return true;
     }
@@ -344,8 +345,10 @@ static bool is_held(const struct cluster *c, const struct cl_stage *s, uint32_t 
 {
     for (uint32_t i = 0; i < s->spec.nparents; i++) {
         const struct cl_stage *p = &c->stages[s->parents[i].stage];
-        if (s->parents[i].each && !p->tasks[task].done && !p->tasks[task].failed)
-            return true;
+        for (uint32_t t = 0; t < p->ntasks; t++)
+            if (cluster_comes_after(s, i, task, t) && !p->tasks[t].done &&
+                !p->tasks[t].failed)
+                return true;
     }
     return false;
 }
@@ -384,7 +387,12 @@ static void check_stage(struct cluster *c, uint32_t id)
                     "stage %u: %u pending (told %u), %u succeeded (%u), %u failed (%u)",
                     id, pending, v.pending, s->ndone, v.succeeded, s->nfailed,
                     v.failed);
-    if (!pending && !s->running && !s->queued && s->ndone + s->nfailed == s->ntasks)
+    /* What was skipped is judged when the stages above by a value have ended. */
+    bool judged = true;
+    for (uint32_t i = 0; i < s->spec.nparents && s->nskipped; i++)
+        judged = judged && (!s->parents[i].by || w->stages[s->parents[i].stage].ended);
+    if (judged && !pending && !s->running && !s->queued &&
+        s->ndone + s->nfailed == s->ntasks)
         world_break(w, "a stage ends when its tasks have", "stage %u", id);
 }
 

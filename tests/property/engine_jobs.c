@@ -16,6 +16,7 @@ enum feature {
     F_BOUNDS = 256,
     F_NOT_ON = 512,
     F_SAME_SIZE = 1024,
+    F_BY = 2048,
 };
 
 static void random_stage(struct trp_stage_spec *s, struct rng *r, uint32_t max_tasks,
@@ -69,6 +70,8 @@ static void random_parents(struct trp_stage_spec *v, struct trp_parent_spec *p,
         p[k].each =
             (features & F_EACH) && tasks &&
             (!v[i].tasks_known || !v[n].tasks_known || v[i].ntasks == v[n].ntasks);
+        p[k].by = (features & F_BY) && tasks && !v[i].tasks_known && rng_one_in(r, 2);
+        p[k].each = p[k].each || p[k].by;
     }
 }
 
@@ -115,7 +118,10 @@ void engine_job(struct cluster *c, const uint32_t *a)
         world_say(w, ", max_running %u, tolerate %u, memory_factor %u",
                   v[i].max_running, v[i].tolerate, v[i].memory_factor_ppm);
         for (uint32_t k = 0; k < v[i].nparents; k++)
-            world_say(w, ", after %s%u", p[i][k].each ? "each " : "",
+            world_say(w, ", after %s%u",
+                      p[i][k].by     ? "by a value "
+                      : p[i][k].each ? "each "
+                                     : "",
                       c->nstages + p[i][k].stage);
         world_say(w, "\n");
     }

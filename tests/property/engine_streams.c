@@ -59,7 +59,7 @@ static void make_step(struct step *s, struct rng *r)
     case JOB:
         a[1] = rng_below(r, MAX_JOB_STAGES);
         a[2] = rng_one_in(r, 4) ? rng_below(r, MAX_TASKS) : rng_below(r, 10);
-        a[3] = rng_below(r, 2048); /* features */
+        a[3] = rng_below(r, 4096); /* features */
         break;
     case END:
         a[1] = rng_one_in(r, 3) ? rng_below(r, 8) : 0;    /* status */
@@ -207,6 +207,23 @@ static void answer(struct cluster *c, uint32_t stage, uint32_t ntasks,
     ev.tasks.stage.n = stage;
     ev.tasks.ntasks = ntasks;
     ev.tasks.done = done;
+    struct trp_by by[2];
+    uint32_t values[MAX_TASKS];
+    struct trp_by_task above[2][MAX_TASKS * 2];
+    for (uint32_t i = 0; i < ntasks; i++)
+        values[i] = cluster_value(s, i);
+    for (uint32_t k = 0; k < s->spec.nparents; k++) {
+        struct trp_by *b = &by[ev.tasks.nby];
+        if (!s->parents[k].by)
+            continue;
+        *b = (struct trp_by){cluster_values(s), values, ntasks, above[k], 0};
+        for (uint32_t i = 0; i < c->stages[s->parents[k].stage].ntasks; i++)
+            for (uint32_t v = 0; v < b->nvalues; v++)
+                if (cluster_has_value(s, i, v))
+                    above[k][b->nabove++] = (struct trp_by_task){i, v};
+        ev.tasks.nby++;
+    }
+    ev.tasks.by = by;
     if (s->prefers) {
         ev.tasks.prefer.first = first;
         ev.tasks.prefer.places = places;
@@ -232,7 +249,7 @@ static void play_tasks(struct cluster *c, const uint32_t *a)
     }
     uint32_t n = rng_below(&r, a[3] % MAX_TASKS + 1);
     for (uint32_t k = 0; k < s->spec.nparents; k++)
-        if (s->parents[k].each && !rng_one_in(&r, 20))
+        if (s->parents[k].each && !s->parents[k].by && !rng_one_in(&r, 20))
             n = c->stages[s->parents[k].stage].ntasks;
     if (s->spec.kind == TRP_STAGE_GANG)
         n = 1;

@@ -59,6 +59,31 @@ static inline struct cluster *cluster_of(struct world *w)
     return (struct cluster *)w;
 }
 
+/* By a value: of how many those of a stage are, which one a task has, and whether a task
+ * of a parent has it, which may have two or none. */
+static inline uint32_t cluster_values(const struct cl_stage *s)
+{
+    return (s->ntasks + 1) / 2;
+}
+static inline uint32_t cluster_value(const struct cl_stage *s, uint32_t task)
+{
+    return task * 5 % cluster_values(s);
+}
+static inline bool cluster_has_value(const struct cl_stage *s, uint32_t above,
+                                     uint32_t value)
+{
+    uint32_t n = cluster_values(s);
+    return above % (n + 1) == value || above * 3 % (n + 2) == value;
+}
+/* Whether a task comes after that one of its k-th parent. */
+static inline bool cluster_comes_after(const struct cl_stage *s, uint32_t k,
+                                       uint32_t task, uint32_t above)
+{
+    if (!s->parents[k].by)
+        return s->parents[k].each && task == above;
+    return cluster_has_value(s, above, cluster_value(s, task));
+}
+
 enum knob {
     CORES,
     MAX_PER_PROFILE, /* executors, 0: no bound */

@@ -40,6 +40,15 @@ static const struct trp_place places[] = {
     {"h1", 0       }
 };
 static const uint8_t done[] = {0, 1, 0};
+static const uint32_t values[] = {0, 1, 1};
+static const struct trp_by_task above[] = {
+    {0, 1},
+    {4, 0}
+};
+static const struct trp_by by[] = {
+    {.nvalues = 2, .values = values, .ntasks = 3, .above = above, .nabove = 2},
+    {.nvalues = 1}
+};
 static const char *const addresses[] = {"0", "10"};
 static const struct trp_resource_addresses resources[] = {
     {"gpu", addresses, 2}
@@ -61,11 +70,13 @@ static const struct trp_event events[] = {
     {.kind = TRP_EVENT_STAGE_TASKS,
      .tasks = {.stage = {7}, .ntasks = 3, .prefer = {first, places}, .done = done}},
     {.kind = TRP_EVENT_STAGE_TASKS, .tasks = {.stage = {7}, .ntasks = 3}},
-    {.kind = TRP_EVENT_STAGE_REFUSED,                                                 .refused_stage = {{1}, "no match"}},
-    {.kind = TRP_EVENT_PROFILE_FIT,                                                                             .fit = {.profile = {1}, .text = "cores wanted 8"}},
-    {.kind = TRP_EVENT_CONTENDED,.contended = {true}},
-    {.kind = TRP_EVENT_EXECUTOR_GRANTED,                                                 .granted = {{3}}},
-    {.kind = TRP_EVENT_EXECUTOR_ADDED,                                                                             .added = {{3}, "h1", NULL, resources, 1, 0}},
+    {.kind = TRP_EVENT_STAGE_TASKS,
+     .tasks = {.stage = {7}, .ntasks = 3, .by = by, .nby = 2}},
+    {.kind = TRP_EVENT_STAGE_REFUSED,                                                                             .refused_stage = {{1}, "no match"}},
+    {.kind = TRP_EVENT_PROFILE_FIT,                      .fit = {.profile = {1}, .text = "cores wanted 8"}},
+    {.kind = TRP_EVENT_CONTENDED,                                               .contended = {true}},
+    {.kind = TRP_EVENT_EXECUTOR_GRANTED,                                                                             .granted = {{3}}},
+    {.kind = TRP_EVENT_EXECUTOR_ADDED,       .added = {{3}, "h1", NULL, resources, 1, 0}},
     {.kind = TRP_EVENT_EXECUTOR_REFUSED,
      .refused = {{3}, TRP_REFUSED_LATER, true, NULL, "no luck"}},
     {.kind = TRP_EVENT_EXECUTOR_LOST,
@@ -79,12 +90,12 @@ static const struct trp_event events[] = {
                .status = TRP_END_EXIT,
                .code = -1,
                .duration_ns = INT64_MIN}},
-    {.kind = TRP_EVENT_CANCEL_JOB,.cancel = {{9}}},
-    {.kind = TRP_EVENT_DATASET,                                            .dataset = {&dataset}},
-    {.kind = TRP_EVENT_CACHED,                                                                             .cached = {.dataset = 3, .partition = 1, .gone = true}},
-    {.kind = TRP_EVENT_DATASET_FREED,                                                          .freed = {3}},
-    {.kind = TRP_EVENT_DRAIN                                                 },
-    {.kind = TRP_EVENT_TIME                                                                            },
+    {.kind = TRP_EVENT_CANCEL_JOB,                                              .cancel = {{9}}},
+    {.kind = TRP_EVENT_DATASET,                                                                             .dataset = {&dataset}},
+    {.kind = TRP_EVENT_CACHED,                    .cached = {.dataset = 3, .partition = 1, .gone = true}},
+    {.kind = TRP_EVENT_DATASET_FREED,                                               .freed = {3}},
+    {.kind = TRP_EVENT_DRAIN                                                                            },
+    {.kind = TRP_EVENT_TIME                                          },
 };
 
 TEST("events come out as they went in")
@@ -343,7 +354,7 @@ TEST("a trace with other fields has another version")
         if (t->member.taker != TRP_TAKER_OTHER)
             g_string_append_printf(text, "%s:%d:%u ", t->key, (int)t->type,
                                    (unsigned)t->member.size);
-    if (TRP_TRACE_VERSION != 21 || g_str_hash(text->str) != 1925288967u)
+    if (TRP_TRACE_VERSION != 22 || g_str_hash(text->str) != 1879773004u)
         g_error("raise TRP_TRACE_VERSION and note here that it is %d of %u",
                 TRP_TRACE_VERSION, g_str_hash(text->str));
     g_string_free(text, TRUE);

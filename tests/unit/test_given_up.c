@@ -1,4 +1,4 @@
-/* Tasks that are given up, and what comes after them: tolerate, keep_going, after … each;
+/* Tasks that are given up, and what comes after them: tolerate, keep_going, after … each and by;
  * stages that are checked, and such that may run nowhere.
  */
 #include <glib.h>
@@ -273,6 +273,132 @@ TEST("what is done is not skipped")
     run_out(&w, 0, 0, ran);
     g_assert_cmpuint(w.ngiven_up, ==, 1);
     ended(&w, 1, TRP_OUTCOME_SUCCEEDED, "");
+}
+
+/* ---- by a value ---- */
+
+/* Four lanes, of samples 0, 1, 0, and of both; a fifth that nobody needs. */
+static const struct trp_by_task lanes[] = {
+    {0, 0},
+    {1, 1},
+    {2, 0},
+    {3, 0},
+    {3, 1}
+};
+static const struct trp_parent_spec by_of_0 = {.stage = 0, .each = true, .by = true},
+                                    by_of_1 = {.stage = 1, .each = true, .by = true};
+
+static void tell_tasks(struct world *w, uint32_t stage, const struct trp_by *by)
+{
+    world_tell(w, TRP_EVENT_STAGE_TASKS,
+               .tasks = {.stage = {stage}, .ntasks = by->ntasks, .by = by, .nby = 1});
+}
+
+/* Lanes, samples (the second twice), and a cohort of all of them. */
+static void start_lanes(struct world *w, bool keep_going)
+{
+    static const uint32_t samples[] = {0, 1, 1}, cohort[] = {0};
+    static const struct trp_by_task all[] = {
+        {0, 0},
+        {1, 0},
+        {2, 0}
+    };
+    start(w, keep_going);
+    struct trp_stage_spec v[] = {stage("lane", 5, NULL, 0),
+                                 stage("sample", 3, &by_of_0, 1),
+                                 stage("cohort", 1, &by_of_1, 1)};
+    v[1].tasks_known = v[2].tasks_known = false;
+    v[0].tolerate = 1;
+    world_submit(w, v, 3);
+    tell_tasks(w, 1, &(struct trp_by){2, samples, 3, lanes, 5});
+    tell_tasks(w, 2, &(struct trp_by){1, cohort, 1, all, 3});
+}
+
+static void finish(struct world *w, uint32_t stage, uint32_t task, bool fails)
+{
+    for (uint32_t i = 0; i < w->nattempts; i++)
+        if (is_of(&w->attempts[i], stage, task)) {
+            world_end(w, w->attempts[i].id, fails ? TRP_END_EXIT : TRP_END_SUCCESS,
+                      fails, SECOND);
+            return;
+        }
+    g_error("task %u of stage %u does not run", task, stage);
+}
+
+TEST("a task by a value begins when all that have it are done")
+{
+    WORLD w;
+    start_lanes(&w, false);
+    for (uint32_t lane = 0; lane < 4; lane++) {
+        g_assert_cmpuint(w.nattempts, ==, 1); /* one core: the next lane */
+        finish(&w, 0, lane, false);
+    }
+    g_assert_true(is_of(&w.attempts[0], 0, 4) || is_of(&w.attempts[0], 1, 0));
+    uint32_t ran[8];
+    run_out(&w, 9, 0, ran);
+    g_assert_cmpuint(ran[1], ==, 7);
+    g_assert_cmpuint(ran[2], ==, 1);
+    ended(&w, 2, TRP_OUTCOME_SUCCEEDED, "");
+}
+
+TEST("one that was given up skips whom it has a value in common with, once")
+{
+    WORLD w;
+    uint32_t ran[8];
+    start_lanes(&w, false);
+    run_out(&w, 0, 1, ran);
+    g_assert_cmpuint(ran[0], ==, 0x1d);
+    g_assert_cmpuint(ran[1], ==, 1); /* of sample 0; both of sample 1 are skipped */
+    g_assert_cmpuint(ran[2], ==, 0);
+    g_assert_cmpuint(w.ngiven_up, ==, 4);
+    is_given_up(&w, 1, 1, 1, 0);
+    is_given_up(&w, 2, 1, 2, 0);
+    is_given_up(&w, 3, 2, 0, 1);
+    g_assert_cmpuint(w.given_up[2].given_up.parent_task, ==, 1);
+    g_assert_cmpuint(w.given_up[3].given_up.parent_task, ==, 1);
+    ended(&w, 1, TRP_OUTCOME_SUCCEEDED, ""); /* tolerated where it began */
+    ended(&w, 2, TRP_OUTCOME_SUCCEEDED, "");
+}
+
+TEST("two that were given up skip a task once, and count where they began")
+{
+    WORLD w;
+    uint32_t ran[8];
+    start_lanes(&w, true);
+    finish(&w, 0, 0, true);
+    run_out(&w, 0, 3, ran);
+    g_assert_cmpuint(ran[1] | ran[2], ==, 0);
+    g_assert_cmpuint(w.ngiven_up, ==, 6);
+    ended(&w, 0, TRP_OUTCOME_FAILED, "2 of its 5 tasks were given up");
+    ended(&w, 1, TRP_OUTCOME_FAILED, "3 of its 3 tasks were skipped");
+    ended(&w, 2, TRP_OUTCOME_FAILED, "1 of its 1 tasks was skipped");
+}
+
+TEST("what is told wrongly of values fails the stage")
+{
+    static const uint32_t samples[] = {0, 2, 1};
+    static const struct trp_by_task none[] = {
+        {5, 0}
+    };
+    static const struct trp_by wrong[] = {
+        {2, samples, 3, lanes, 5},
+        {3, samples, 3, none,  1},
+        {3, samples, 2, lanes, 5}
+    };
+    for (size_t i = 0; i < 4; i++) {
+        WORLD w;
+        start(&w, true);
+        struct trp_stage_spec v[] = {stage("lane", 5, NULL, 0),
+                                     stage("sample", 3, &by_of_0, 1)};
+        v[1].tasks_known = false;
+        world_submit(&w, v, 2);
+        world_tell(&w, TRP_EVENT_STAGE_TASKS,
+                   .tasks = {.stage = {1},
+                             .ntasks = 3,
+                             .by = i < 3 ? &wrong[i] : NULL,
+                             .nby = i < 3});
+        ended(&w, 1, TRP_OUTCOME_FAILED, "it is ");
+    }
 }
 
 static void checked(struct world *w, uint32_t stage, const char *text)

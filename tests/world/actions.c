@@ -145,6 +145,7 @@ static void take_given_up(struct world *w, const struct trp_action *act)
     GROW(w->given_up, w->ngiven_up);
     w->given_up[w->ngiven_up++] = *act;
     world_mix(w, (uint64_t)act->given_up.stage.n << 32 | act->given_up.task);
+    world_mix(w, act->given_up.parent_task);
     world_say(w, "    stage %u task %u is given up, parent %d\n", act->given_up.stage.n,
               act->given_up.task, (int)act->given_up.parent.n);
     if (w->hooks->given_up)

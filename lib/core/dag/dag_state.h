@@ -8,6 +8,7 @@
  *     dag/dataset_stages.c stages made from datasets
  *     dag/jobs.c       jobs: submission, end, cancelling
  *     dag/stages.c     one stage: waiting, attempts, end
+ *     dag/task_links.c which tasks wait for which (after … each, after … by)
  *     dag/given_up.c   tasks that fail for good, and those that are skipped for it
  *     dag/failures.c   fetch failures, barrier failures, what is run again and when
  *     dag/losses.c     executors and hosts that go: epochs, outputs, decommission
@@ -33,6 +34,7 @@
 #include "core/dag/outputs.h"
 
 struct trp_task_set;
+struct trp_task_links;
 struct trp_executor;
 struct trp_class;
 struct trp_job;
@@ -48,9 +50,9 @@ enum trp_stage_state {
 
 enum trp_edge {
     TRP_EDGE_AFTER,       /* all tasks of the parent are done */
-    TRP_EDGE_EACH,        /* task i after task i of the parent */
-    TRP_EDGE_EACH_OF_ALL, /* as many tasks, after all of the parent, a barrier stage:
-                           * what one of its tasks did may be undone */
+    TRP_EDGE_EACH,        /* a task after tasks of the parent: task_links.c */
+    TRP_EDGE_EACH_OF_ALL, /* the same, but after all of the parent, a barrier stage: what
+                           * one of its tasks did may be undone */
     TRP_EDGE_SHUFFLE,     /* all map outputs of the parent are there */
 };
 
@@ -58,7 +60,10 @@ struct trp_stage_link {
     struct trp_stage *parent, *child;
     struct trp_stage_link *next, *prev; /* of the parent's children, by child's id */
     enum trp_edge edge;
-    bool waits; /* the child is WAITING for this one */
+    bool
+        by_value; /* EACH: not the task of the same number; once the child has tasks: */
+    struct trp_task_links *by; /* which */
+    bool waits;                /* the child is WAITING for this one */
 };
 
 /* That a job uses a stage. */
@@ -94,6 +99,7 @@ struct trp_stage {
     bool roll_back;              /* its outputs are of no use any more: all run again */
     bool end_told;               /* and no attempt was submitted since */
     bool redo;                   /* what its tasks gave may be given again */
+    bool unjudged;               /* it is over, but for what its parents lose yet */
     bool untold;                 /* tasks were skipped before its attempt was told */
     bool checked;                /* it ends when it was told that all is well … */
     bool asked;                  /* … and that was asked */
@@ -151,6 +157,7 @@ struct trp_stage {
     bool dead;                /* to be freed at the end of the step */
     uint32_t mark;            /* number of the last walk over stages that came here */
     struct trp_stage *ready_next, *skip_next, *lost_next, *dead_next;
+    uint32_t lost_from, lost_to; /* in the list by lost_next: its part of dag.lost */
     /* A barrier stage that nothing has the slots for yet: looked at again. */
     bool gated;
     uint32_t gate_failures;
@@ -211,6 +218,7 @@ struct trp_dag {
     uint32_t nresubmit, resubmit_head, resubmit_cap;
     struct trp_stack failed;  /* ids of stages that are, or were, `failed` */
     struct trp_stack rolling; /* ids of stages that are, or were, to be rolled back */
+    struct trp_stack lost;    /* work memory of given_up.c: tasks that were lost */
     uint64_t changes;         /* of outputs and cached data, but for new outputs */
     uint32_t mark;            /* walks over stages so far */
     struct trp_stack found;   /* stages that the last one found */

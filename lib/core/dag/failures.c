@@ -120,6 +120,9 @@ static void undo_results(struct trp_stage *s)
     for (uint32_t i = 0; i < s->ntasks; i++)
         trp_bit_clear(s->bits, i);
     s->succeeded = 0;
+    for (struct trp_stage_link *l = s->children; l; l = l->next)
+        if (l->by)
+            trp_task_links_count(l);
     trp_commits_undo(s);
 }
 

@@ -2,7 +2,7 @@
  * Tasks that are given up, and what that means for those that come after them.
  *
  * A task is *lost* to its stage when it has failed for good, or is *skipped*: a task of
- * a parent that it comes after (after … each) was lost. A skipped task never runs. To
+ * a parent that it comes after (after … each, after … by) was lost. A skipped task never runs. To
  * its stage, and to what comes after that, it counts like one that failed; it is
  * *excused*, and uses up nothing of what its stage tolerates, when the stage of the task
  * that failed at the root of its chain has not failed itself. A stage may
@@ -12,21 +12,24 @@
  *
  * Which tasks were lost is a bit each, kept from the first one on: a child that begins
  * later asks for them. A loss goes down the chain of children by a list, not by
- * recursion: a chain may be 10,000 stages long.
+ * recursion: a chain may be 10,000 stages long. A stage of the list has the tasks that were
+ * lost, of one link, in one array of all: it is judged once for them.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/engine_state.h"
 
-/* Whether a parent's task was lost that task `i` comes after, and whose. */
-static const struct trp_stage *loser(const struct trp_stage *s, uint32_t task)
+/* Whether a parent's task was lost that task *task comes after: whose, and which. */
+static const struct trp_stage *loser(const struct trp_stage *s, uint32_t *task)
 {
     for (uint32_t i = 0; i < s->nparents; i++) {
-        const struct trp_stage *p = s->parents[i].parent;
-        if (s->parents[i].edge == TRP_EDGE_EACH && p && p->lost &&
-            trp_bit(p->lost, task))
-            return p;
+        const struct trp_stage_link *l = &s->parents[i];
+        uint32_t lost = l->edge == TRP_EDGE_EACH ? trp_link_lost(l, *task) : TRP_NONE;
+        if (lost == TRP_NONE)
+            continue;
+        *task = lost;
+        return l->parent;
     }
     return NULL;
 }
@@ -36,7 +39,7 @@ static const struct trp_stage *loser(const struct trp_stage *s, uint32_t task)
 static bool is_excused(const struct trp_stage *s, uint32_t task)
 {
     const struct trp_stage *root = s, *above;
-    while ((above = loser(root, task)))
+    while ((above = loser(root, &task)))
         root = above;
     return root != s && root->outcome != TRP_OUTCOME_FAILED && !root->gave_up.text;
 }
@@ -87,13 +90,15 @@ static bool note_task(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 
 /* `parent` NULL: it has failed for good. */
 static void tell_given_up(struct trp_engine *e, const struct trp_stage *s,
-                          uint32_t task, const struct trp_stage *parent)
+                          uint32_t task, const struct trp_stage *parent,
+                          uint32_t parent_task)
 {
     struct trp_action *act = trp_action_add(e, TRP_ACTION_TASK_GIVEN_UP);
     act->given_up.stage = s->id;
     act->given_up.stage_attempt = s->attempts - 1;
     act->given_up.task = task;
     act->given_up.parent.n = parent ? parent->id.n : TRP_NONE;
+    act->given_up.parent_task = parent ? parent_task : TRP_NONE;
 }
 
 /* The task that failed for good, when it is the only one. */
@@ -152,49 +157,82 @@ static void look_after(struct trp_engine *e, struct trp_stage *s)
         trp_stage_check_complete(e, s);
 }
 
-/* The child's task is skipped if it was not over. Put in front of the list, which is
- * returned. */
-static struct trp_stage *skip(struct trp_engine *e, const struct trp_stage_link *l,
-                              uint32_t task, struct trp_stage *list)
+/* The child's tasks that come after this one and were not over are skipped. */
+static void skip_tasks(struct trp_engine *e, struct trp_stage_link *l, uint32_t task)
 {
     struct trp_stage *c = l->child;
+    struct trp_stack *lost = &e->dag.lost;
+    uint32_t kept = lost->n;
+    if (!trp_link_lose(l, task, lost))
+        e->out_of_memory = true;
+    if (c->is_map && lost->n > kept)
+        trp_stage_fail_for_losses(e, c);
+    for (uint32_t i = kept; i < lost->n; i++) {
+        uint32_t skipped = lost->v[i];
+        if (c->is_map || !note_task(e, c, skipped))
+            continue;
+        c->skipped++;
+        if (c->set)
+            trp_set_skip(c->set, skipped);
+        tell_given_up(e, c, skipped, l->parent, task);
+        lost->v[kept++] = skipped;
+    }
+    lost->n = kept;
+}
+
+/* What the child loses by what `at` lost. Put in front of the list, which is returned. */
+static struct trp_stage *skip(struct trp_engine *e, struct trp_stage_link *l,
+                              const struct trp_stage *at, struct trp_stage *list)
+{
+    struct trp_stage *c = l->child;
+    uint32_t begin = e->dag.lost.n;
     if (l->edge != TRP_EDGE_EACH || !c->bits || c->state == TRP_STAGE_ENDED)
         return list;
-    if (c->is_map)
-        trp_stage_fail_for_losses(e, c);
-    if (c->is_map || !note_task(e, c, task))
+    for (uint32_t i = at->lost_from; i < at->lost_to; i++)
+        skip_tasks(e, l, e->dag.lost.v[i]);
+    if (e->dag.lost.n == begin)
         return list;
-    c->skipped++;
-    if (c->set)
-        trp_set_skip(c->set, task);
-    tell_given_up(e, c, task, l->parent);
+    c->lost_from = begin;
+    c->lost_to = e->dag.lost.n;
     c->lost_next = list;
     return c;
 }
 
 /* No stage stands in two lists: one that is ended by this with tasks that were not over
- * is a barrier stage, or its whole job ends; neither has children to be told. */
+ * is a barrier stage, or its whole job ends; neither has children to be told. None stands
+ * twice in one: those that are left in it have lower ids than any child of the one that is
+ * looked at. */
 void trp_stage_lose(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 {
     struct trp_stage *list = s;
+    uint32_t begin = e->dag.lost.n;
+    if (!s->each_children)
+        return;
+    if (!trp_stack_push(&e->dag.lost, task)) {
+        e->out_of_memory = true;
+        return;
+    }
     s->lost_next = NULL;
+    s->lost_from = begin;
+    s->lost_to = begin + 1;
     while (list) {
         struct trp_stage *at = list;
         list = at->lost_next;
         at->lost_next = NULL;
         for (struct trp_stage_link *l = at->children; l && at->each_children;
              l = l->next)
-            list = skip(e, l, task, list);
+            list = skip(e, l, at, list);
         if (at != s)
             look_after(e, at);
     }
+    e->dag.lost.n = begin;
 }
 
 bool trp_stage_given_up(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 {
     if (s->state == TRP_STAGE_ENDED)
         return false;
-    tell_given_up(e, s, task, NULL);
+    tell_given_up(e, s, task, NULL, TRP_NONE);
     if (s->is_map || !trp_stage_may_lose(e, s, s->given_up + 1) ||
         !note_task(e, s, task))
         return false;
@@ -216,11 +254,13 @@ void trp_stage_inherit_losses(struct trp_engine *e, struct trp_stage *s)
     for (uint32_t i = 0; i < s->nparents; i++)
         any =
             any || (s->parents[i].edge == TRP_EDGE_EACH && s->parents[i].parent->lost);
-    for (uint32_t i = 0; any && i < s->ntasks; i++)
-        if (loser(s, i) && (s->is_map || note_task(e, s, i))) {
+    for (uint32_t i = 0; any && i < s->ntasks; i++) {
+        uint32_t lost = i;
+        if (loser(s, &lost) && (s->is_map || note_task(e, s, i))) {
             s->skipped += !s->is_map;
             s->untold = true;
         }
+    }
 }
 
 void trp_stage_tell_inherited(struct trp_engine *e, struct trp_stage *s)
@@ -229,7 +269,10 @@ void trp_stage_tell_inherited(struct trp_engine *e, struct trp_stage *s)
         return;
     s->untold = false;
     for (uint32_t i = 0; s->lost && i < s->ntasks; i++)
-        if (trp_bit(s->lost, i))
-            tell_given_up(e, s, i, loser(s, i));
+        if (trp_bit(s->lost, i)) {
+            uint32_t lost = i;
+            const struct trp_stage *of = loser(s, &lost);
+            tell_given_up(e, s, i, of, lost);
+        }
     look_after(e, s);
 }

@@ -206,6 +206,7 @@ void trp_jobs_free(struct trp_engine *e)
     free(d->decommissioned.v);
     free(d->failed.v);
     free(d->rolling.v);
+    free(d->lost.v);
     free(d->found.v);
     free(d->resubmit_due);
     free(d->places);
@@ -232,7 +233,12 @@ static int check_parent(const struct trp_job_spec *spec, uint32_t i, uint32_t p,
         return trp_error_set(err, TRP_EINVAL,
                              "stage %s: map outputs of stage %s are read by all tasks",
                              s->name, parent->name);
-    if (link->each && s->tasks_known && parent->tasks_known &&
+    if (link->by && (!link->each || s->tasks_known))
+        return trp_error_set(err, TRP_EINVAL,
+                             "stage %s: which tasks of stage %s its tasks wait for is "
+                             "told with them",
+                             s->name, parent->name);
+    if (link->each && !link->by && s->tasks_known && parent->tasks_known &&
         s->ntasks != parent->ntasks)
         return trp_error_set(err, TRP_EINVAL,
                              "stage %s: %u task%s after each of %u of stage %s",
@@ -290,6 +296,7 @@ static int add_stages(struct trp_engine *e, const struct trp_job_spec *spec,
         for (uint32_t p = 0; p < ss->nparents; p++) {
             struct trp_stage *parent = e->stages[first + ss->parents[p].stage];
             trp_stage_link(s, parent, edge_of(&ss->parents[p], parent));
+            s->parents[p].by_value = ss->parents[p].by;
         }
         if (s->is_map)
             s->shuffle = e->dag.nshuffles++;

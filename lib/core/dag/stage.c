@@ -44,6 +44,8 @@ static void free_memory(struct trp_stage *s)
     free(s->name);
     free(s->pool);
     free(s->not_on);
+    for (uint32_t i = 0; s->parents && i < s->nparents; i++)
+        free(s->parents[i].by);
     free(s->parents);
     free(s->prefer);
     free(s->epochs);
@@ -171,8 +173,8 @@ uint16_t trp_dag_held(const struct trp_stage *s, uint32_t task)
 {
     uint16_t held = 0;
     for (uint32_t i = 0; i < s->nparents; i++)
-        held += s->parents[i].edge == TRP_EDGE_EACH &&
-                !trp_bit(s->parents[i].parent->bits, task);
+        held +=
+            s->parents[i].edge == TRP_EDGE_EACH && trp_link_holds(&s->parents[i], task);
     return held;
 }
 

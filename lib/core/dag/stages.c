@@ -49,10 +49,8 @@ static bool is_open(const struct trp_engine *e, const struct trp_stage_link *l)
 
 /* ---- wanted and waiting ---- */
 
-void trp_stage_want(struct trp_engine *e, struct trp_stage *s)
+static void enqueue(struct trp_engine *e, struct trp_stage *s)
 {
-    if (s->state != TRP_STAGE_IDLE || s->failed || s->queued)
-        return;
     s->queued = true;
     e->unsettled = true;
     s->ready_next = NULL;
@@ -61,6 +59,12 @@ void trp_stage_want(struct trp_engine *e, struct trp_stage *s)
     else
         e->dag.ready_first = s;
     e->dag.ready_last = s;
+}
+
+void trp_stage_want(struct trp_engine *e, struct trp_stage *s)
+{
+    if (s->state == TRP_STAGE_IDLE && !s->failed && !s->queued)
+        enqueue(e, s);
 }
 
 /* Which of its shuffles a stage reads: not those behind data that is cached. */
@@ -95,10 +99,12 @@ static void start(struct trp_engine *e, struct trp_stage *s)
     if (!s->tasks_known) {
         trp_stage_to(s, TRP_STAGE_ASKED);
         trp_action_add(e, TRP_ACTION_STAGE_READY)->stage = s->id;
-    } else if (trp_stage_begin(e, s, s->ntasks, NULL, NULL, &err) < 0) {
+    } else if (trp_stage_begin(e, s, s->ntasks, NULL, NULL, NULL, 0, &err) < 0) {
         trp_stage_abort(e, s, err.code, TRP_NONE, err.text);
     }
 }
+
+static void complete(struct trp_engine *e, struct trp_stage *s);
 
 void trp_stages_run_ready(struct trp_engine *e)
 {
@@ -108,6 +114,8 @@ void trp_stages_run_ready(struct trp_engine *e)
         if (!e->dag.ready_first)
             e->dag.ready_last = NULL;
         s->queued = false;
+        if (s->unjudged && s->state == TRP_STAGE_RUNNING)
+            complete(e, s);
         if (s->state != TRP_STAGE_IDLE || s->failed ||
             (s->uses && trp_job_drains(s->uses->job)))
             continue;
@@ -140,12 +148,32 @@ static int check_each(const struct trp_stage *s, uint32_t ntasks, trp_error *err
         const struct trp_stage *p = s->parents[i].parent;
         enum trp_edge edge = s->parents[i].edge;
         if ((edge == TRP_EDGE_EACH || edge == TRP_EDGE_EACH_OF_ALL) &&
-            p->ntasks != ntasks)
+            !s->parents[i].by_value && p->ntasks != ntasks)
             return trp_error_set(err, TRP_EFAILED,
                                  "it has %u task%s, but each of stage %s has %u",
                                  ntasks, ntasks == 1 ? "" : "s", p->name, p->ntasks);
     }
     return 0;
+}
+
+/* Of each parent `by` a value, in their order. */
+static int make_links(struct trp_stage *s, uint32_t ntasks, const struct trp_by *by,
+                      uint32_t nby, trp_error *err)
+{
+    uint32_t n = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < s->nparents && rc == 0; i++) {
+        struct trp_stage_link *l = &s->parents[i];
+        n += l->by_value;
+        if (l->by_value && l->edge == TRP_EDGE_EACH && n <= nby && !l->by)
+            rc = trp_task_links_make(l, ntasks, &by[n - 1], err);
+    }
+    return rc < 0 || n == nby
+               ? rc
+               : trp_error_set(err, TRP_EINVAL,
+                               "it is told of %u parents which of their "
+                               "tasks its tasks wait for, and has %u such",
+                               nby, n);
 }
 
 /* Tasks of a barrier stage run together: all are over already, or none counts as such.
@@ -157,12 +185,16 @@ static bool may_skip(const struct trp_stage *s, uint32_t ntasks, const uint8_t *
 
 /* The stage gets its tasks, once. `done`: over already, in an earlier run. */
 static int take_tasks(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
-                      const uint8_t *done, trp_error *err)
+                      const uint8_t *done, const struct trp_by *by, uint32_t nby,
+                      trp_error *err)
 {
     int rc = check_each(s, ntasks, err);
     if (rc == 0 && s->kind == TRP_STAGE_GANG && ntasks > 1)
         rc = trp_error_set(err, TRP_EFAILED, "a gang is one task, not %u", ntasks);
     if (rc < 0 || s->bits)
+        return rc;
+    rc = make_links(s, ntasks, by, nby, err);
+    if (rc < 0)
         return rc;
     s->bits = calloc((size_t)ntasks / 64 + 1, sizeof(*s->bits));
     if (!s->bits)
@@ -244,13 +276,11 @@ static int submit(struct trp_engine *e, struct trp_stage *s, const uint8_t *done
     return trp_set_submit(e, s, &spec, err) ? 0 : err->code;
 }
 
-static void complete(struct trp_engine *e, struct trp_stage *s);
-
 int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
                     const struct trp_preferences *prefer, const uint8_t *done,
-                    trp_error *err)
+                    const struct trp_by *by, uint32_t nby, trp_error *err)
 {
-    int rc = take_tasks(e, s, ntasks, done, err);
+    int rc = take_tasks(e, s, ntasks, done, by, nby, err);
     if (rc < 0)
         return rc;
     trp_stage_inherit_losses(e, s);
@@ -357,6 +387,26 @@ static void complete_map(struct trp_engine *e, struct trp_stage *s)
     unblock(e, s, false);
 }
 
+/* What it lost counts by what the stages where that began have lost when they have ended,
+ * which with `by` may be later than its own end. */
+static bool awaits_judgement(const struct trp_stage *s)
+{
+    for (uint32_t i = 0; s->skipped && i < s->nparents; i++)
+        if (s->parents[i].by && s->parents[i].parent &&
+            s->parents[i].parent->state != TRP_STAGE_ENDED)
+            return true;
+    return false;
+}
+
+/* The stage has ended: children that waited for that alone. */
+static void judge_children(struct trp_engine *e, struct trp_stage *s)
+{
+    for (struct trp_stage_link *l = s->children; l && s->each_children; l = l->next)
+        if (l->child->unjudged && l->child->state == TRP_STAGE_RUNNING &&
+            !l->child->queued)
+            enqueue(e, l->child);
+}
+
 /* Once a stage; out of the way of what is done for every task. */
 TRP_RARE static void complete(struct trp_engine *e, struct trp_stage *s)
 {
@@ -366,6 +416,9 @@ TRP_RARE static void complete(struct trp_engine *e, struct trp_stage *s)
         complete_map(e, s);
         return;
     }
+    s->unjudged = awaits_judgement(s);
+    if (s->unjudged)
+        return;
     if (trp_stage_lost_too_many(s)) {
         trp_stage_fail_for_losses(e, s);
         return;
@@ -381,6 +434,7 @@ TRP_RARE static void complete(struct trp_engine *e, struct trp_stage *s)
     trp_stage_close(e, s, TRP_OUTCOME_SUCCEEDED, 0, TRP_NONE, "");
     tell_uses(e, s);
     unblock(e, s, false);
+    judge_children(e, s);
 }
 
 bool trp_stage_was_checked(struct trp_engine *e, struct trp_stage *s, const char *text)
@@ -426,8 +480,8 @@ TRP_RARE static void take_output(struct trp_engine *e, struct trp_stage *s,
 TRP_RARE static void let_go(struct trp_engine *e, struct trp_stage *s, uint32_t task)
 {
     for (struct trp_stage_link *l = s->children; l; l = l->next)
-        if (l->edge == TRP_EDGE_EACH && l->child->set)
-            trp_set_unhold(e, l->child->set, task);
+        if (l->edge == TRP_EDGE_EACH)
+            trp_link_done(e, l, task);
 }
 
 void trp_stage_done(struct trp_engine *e, struct trp_stage *s, uint32_t attempt,
@@ -538,6 +592,7 @@ void trp_stage_gave_up(struct trp_engine *e, struct trp_stage *s)
         text = losses;
     }
     trp_stage_close(e, s, TRP_OUTCOME_FAILED, s->gave_up.code, task, text);
+    judge_children(e, s);
     trp_job_stage_over(e, s->uses);
 }
 
@@ -559,6 +614,7 @@ void trp_stage_abort(struct trp_engine *e, struct trp_stage *s, int code, uint32
     }
     trp_stage_close(e, s, TRP_OUTCOME_FAILED, code, task, text);
     trp_stage_lose_rest(e, s);
+    judge_children(e, s);
     if (j->failed.n == TRP_NONE) {
         j->failed = s->id;
         j->code = code;

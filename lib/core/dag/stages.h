@@ -38,7 +38,7 @@ void trp_stages_run_ready(struct trp_engine *e);
 /* Answer to TRP_ACTION_STAGE_READY. */
 int trp_stage_begin(struct trp_engine *e, struct trp_stage *s, uint32_t ntasks,
                     const struct trp_preferences *prefer, const uint8_t *done,
-                    trp_error *err);
+                    const struct trp_by *by, uint32_t nby, trp_error *err);
 /* Gives a stage up: every job that uses it fails, or only what needs it does. */
 void trp_stage_abort(struct trp_engine *e, struct trp_stage *s, int code, uint32_t task,
                      const char *text);
@@ -58,6 +58,25 @@ void trp_stage_close(struct trp_engine *e, struct trp_stage *s,
 void trp_stage_to(struct trp_stage *s, enum trp_stage_state state);
 void trp_class_give_up(struct trp_engine *e, struct trp_class *c, int code,
                        const char *text);
+
+/* ---- task_links.c ---- */
+
+/* The child of a link by value gets its tasks: which of the parent's, which has its own,
+ * they wait for. TRP_EINVAL: what was told is not possible; TRP_ENOMEM. */
+int trp_task_links_make(struct trp_stage_link *l, uint32_t ntasks,
+                        const struct trp_by *told, trp_error *err);
+/* What is over, or lost, of the parent has changed as a whole. */
+void trp_task_links_count(struct trp_stage_link *l);
+int trp_task_links_check(const struct trp_stage_link *l, trp_error *err); /* sanity.c */
+/* Does the child's task wait for a task of the parent? */
+bool trp_link_holds(const struct trp_stage_link *l, uint32_t task);
+/* The parent's task that was lost and that the child's comes after; TRP_NONE: none was. */
+uint32_t trp_link_lost(const struct trp_stage_link *l, uint32_t task);
+/* The parent's task is done: those of the child that waited for it are let go. */
+void trp_link_done(struct trp_engine *e, struct trp_stage_link *l, uint32_t task);
+/* The parent's task is lost: pushes those of the child that come after it, each at the
+ * first loss. False: out of memory. */
+bool trp_link_lose(struct trp_stage_link *l, uint32_t task, struct trp_stack *ret);
 
 /* ---- given_up.c ---- */
 
