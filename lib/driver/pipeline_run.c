@@ -349,7 +349,8 @@ static int drive(struct pipeline_run *run)
     int written = trp_done_log_close(run->log, &log_err);
     run->log = NULL;
     if (written < 0) { /* what the next --resume needs is not all there */
-        say(run->spec, log_err.text);
+        if (r != TRP_ESYSTEM) /* else that the disk is full has been told */
+            say(run->spec, log_err.text);
         r = r == 0 || r == TRP_EFAILED ? written : r;
     }
     return trp_driver_end(driver, trp_error_exit_status(r), run->spec->quiet);

@@ -38,7 +38,8 @@ enum {
     NAP_MS = 250,
     WRITE_BYTES = 256 << 10, /* written at once; more only for one longer line */
     WRITER_NICE = 5,
-    PAUSE_NS = 50000000, /* before a full disk is tried again; up to 16 times that */
+    PAUSE_NS = 50000000,      /* before a full disk is tried again … */
+    PAUSE_MAX_NS = 800000000, /* … twice as long each time, up to this */
 };
 
 /* The first reason is kept. Any thread. */
@@ -105,7 +106,7 @@ static void write_all(struct trp_event_log *l)
         }
         tell_full(l, &why);
         nanosleep(&pause, NULL);
-        if (pause.tv_nsec < 16 * PAUSE_NS)
+        if (pause.tv_nsec < PAUSE_MAX_NS)
             pause.tv_nsec *= 2;
     }
 }
