@@ -159,11 +159,12 @@ static void print_places(FILE *out, const json_t *places)
     }
 }
 
-/* What a task of a list is called, which has its name as `key`. */
-static const char *word_of(const json_t *t, const char *key, char buf[TRP_TASK_WORD])
+/* What a task of a list is called, which has its number and its name under these keys. */
+static const char *word_of(const json_t *t, const char *number, const char *name,
+                           char buf[TRP_TASK_WORD])
 {
-    return trp_task_word((uint32_t)trp_asking_int(t, "task"),
-                         json_string_value(json_object_get(t, key)), buf);
+    return trp_task_word((uint32_t)trp_asking_int(t, number),
+                         json_string_value(json_object_get(t, name)), buf);
 }
 
 static void print_tries(FILE *out, const json_t *tries)
@@ -179,7 +180,8 @@ static void print_tries(FILE *out, const json_t *tries)
         if (again)
             snprintf(of_stage, sizeof of_stage, "s%" PRId64 ".", again);
         snprintf(first, sizeof first, "  task %s, attempt %s%" PRId64 ": ",
-                 word_of(t, "name", word), of_stage, trp_asking_int(t, "attempt"));
+                 word_of(t, "task", "name", word), of_stage,
+                 trp_asking_int(t, "attempt"));
         snprintf(
             line, sizeof line, "%.1000s, after %s %s%.200s%s", *end ? end : "succeeded",
             trp_asking_time(trp_asking_int(t, "ran"), took, sizeof took),
@@ -200,7 +202,7 @@ static void print_given_up(FILE *out, const json_t *lost)
         int64_t times = trp_asking_int(t, "failures");
         const char *log = trp_asking_text(t, "log"), *see = trp_asking_text(t, "see");
         tell(out, "  ", "task %s was given up after %" PRId64 " failure%s; %s%s",
-             word_of(t, "name", word), times, times == 1 ? "" : "s",
+             word_of(t, "task", "name", word), times, times == 1 ? "" : "s",
              *log || !*see ? "" : "see: ",
              *log   ? log
              : *see ? see
@@ -216,7 +218,8 @@ static void print_lost(FILE *out, const json_t *story)
     json_array_foreach(json_object_get(story, "skipped"), i, t) {
         char word[TRP_TASK_WORD], above[TRP_TASK_WORD];
         tell(out, "  ", "task %s was skipped: task %s of stage %s was given up",
-             word_of(t, "name", word), word_of(t, "after_name", above),
+             word_of(t, "task", "name", word),
+             word_of(t, "after_task", "after_name", above),
              trp_asking_text(t, "after"));
     }
 }

@@ -174,6 +174,7 @@ static json_t *given_up(const struct trp_run_record *r, bool skipped)
             json_object_set_new(
                 o, "after",
                 json_pack("s?", trp_statistics_stage_name(&r->statistics, t->parent)));
+            json_object_set_new(o, "after_task", json_integer(t->parent_task));
         } else {
             json_object_set_new(o, "failures", json_integer(t->failures));
             json_object_set_new(o, "reason", json_pack("s?", t->reason));

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "conf/scalars.h"
 #include "conf/wording.h"
+#include "driver/by.h"
 #include "driver/foreach.h"
 #include "sim/run/whole.h"
 
@@ -17,6 +18,37 @@ static int count_tasks(void *context, const struct trp_pipeline_stage *s,
     if (rc == 0)
         *ret_tasks = items.ntasks;
     trp_items_free(&items);
+    return rc;
+}
+
+static int find_by(void *context, const struct trp_pipeline_stage *s,
+                   const struct trp_after *a, struct trp_by *ret)
+{
+    const trp_pipeline *p = context;
+    struct trp_items own = {0}, above = {0};
+    struct trp_by_tasks by = {0};
+    trp_error why;
+    int rc = trp_foreach_evaluate(p, s, NULL, &own, &why);
+    if (rc == 0)
+        rc = trp_foreach_evaluate(p, &p->stages[a->index], NULL, &above, &why);
+    if (rc == 0)
+        rc = trp_by_make(p, s, a, &own, &above, &by, &why);
+    if (rc == 0) {
+        *ret = by.by;
+        by.values = NULL; /* they are the caller's now */
+        by.above = NULL;
+        trp_by_free(&by);
+    }
+    trp_items_free(&own);
+    trp_items_free(&above);
+    return rc;
+}
+
+static int check_by(const trp_pipeline *p, trp_error *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < p->nstages && rc == 0; i++)
+        rc = trp_by_check(p, &p->stages[i], NULL, err);
     return rc;
 }
 
@@ -54,9 +86,12 @@ int trp_launcher_sim_whole(const struct trp_sim_call *c)
                                   .json = c->json,
                                   .record = c->record,
                                   .count = count_tasks,
+                                  .by = find_by,
                                   .context = s.pipeline};
     if (code == 0)
         code = read_seed(c, s.options, &w.seed, &err);
+    if (code == 0)
+        code = check_by(s.pipeline, &err);
     if (code == 0)
         code = trp_whole_play(&w, stdout, &err);
     trp_settings_free(&s);

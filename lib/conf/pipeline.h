@@ -96,6 +96,7 @@ struct trp_after {
 struct trp_column_use {
     const char *name;
     bool in_run; /* a wrong one is most likely not meant; else it is an error */
+    bool rows;   /* ${rows.NAME}: of all rows of a group */
     struct trp_mark mark;
     struct trp_column_use *next;
 };

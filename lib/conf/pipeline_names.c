@@ -23,7 +23,7 @@ static const char *const names[] = {
     "TROUPE_ITEM_DIR", "TROUPE_ITEM_NAME", "TROUPE_ITEM_STEM", "TROUPE_ITEM_EXT",
     "TROUPE_EXECUTOR", "TROUPE_PROFILE",   "TROUPE_CPUS",      "TROUPE_SCRATCH",
     "TROUPE_RANK",     "TROUPE_RANKS",     "TROUPE_TOKEN",     "TROUPE_RUNS",
-    "TROUPE_SITE",     "TROUPE_INLINE",
+    "TROUPE_SITE",     "TROUPE_INLINE",    "TROUPE_ROWS",
 };
 
 static bool starts(const char *text, const char *prefix)
@@ -172,6 +172,8 @@ static bool in_command(const trp_pipeline *p, const char *word, char *buf, size_
     for (size_t i = 0; i < OF_TASK; i++)
         if (strcmp(of_task[i][0], word) == 0)
             snprintf(buf, size, "%s", of_task[i][1]);
+    if (starts(word, "rows."))
+        snprintf(buf, size, "TROUPE_ROWS");
     for (uint32_t i = 0; i < p->nparams && !*buf; i++)
         column = column || strcmp(p->params[i].key, word) == 0;
     if (column && !*buf)

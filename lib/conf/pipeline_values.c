@@ -36,7 +36,9 @@ struct values {
     bool of_task;   /* this is a value of one task … */
     bool is_output; /* … and a pattern of outputs */
     bool has_items; /* … of a stage with foreach */
-    bool table;     /* its items have columns that a table knows */
+    bool table;     /* its items have columns that a table knows … */
+    bool group;     /* … and are groups of its rows */
+    uint32_t word;  /* of argv this is, from 1; 0: none */
     const struct trp_yaml_node *product; /* … columns that are its parts; or NULL */
     struct trp_column_use **use;         /* where the stage's next one goes */
     size_t made;                         /* bytes */
@@ -168,7 +170,8 @@ static void try_columns(struct values *v, struct trp_nearest *near,
 
 /* Whether the items have the column at `text`, as far as that can be told; it is noted
  * where its table has to tell. */
-static bool has_column(struct values *v, const char *text, const char *column)
+static bool has_column(struct values *v, const char *text, const char *column,
+                       bool rows)
 {
     const struct trp_yaml_node *key = v->product ? v->product->first : NULL;
     for (; key; key = key->next->next)
@@ -178,6 +181,7 @@ static bool has_column(struct values *v, const char *text, const char *column)
     if (!use || !v->use)
         return v->table; /* out of memory, which is told */
     use->name = keep_text(v, column);
+    use->rows = rows;
     use->mark = trp_yaml_place(v->y, v->node, (size_t)(text - v->node->text), "${", 2);
     *v->use = use;
     v->use = &use->next;
@@ -258,6 +262,24 @@ static void note_variable(struct values *v, const char *text)
         value, *value ? "}" : "");
 }
 
+/* `${rows.NAME}`: a word of argv that becomes one word a row. */
+static void take_rows(struct values *v, const char *name, size_t n, const char *copy)
+{
+    struct trp_mark at;
+    size_t size;
+    bool is_name = trp_template_rows(v->node->text, &size) && is_one(v->node);
+    if (v->word > 1 && is_name && v->group && has_column(v, name - 2, copy + 5, true))
+        put_name(v, name, n);
+    else if (is_wrong(v, name - 2, &at))
+        trp_yaml_wrong(v->y, at,
+                       v->word > 1 && is_name
+                           ? "${%s}: the stage has no groups of rows; write foreach: "
+                             "{table: FILE, group: COLUMN}"
+                           : "${%s} is one word a row; it can only be a whole word of "
+                             "argv, behind the program",
+                       trp_show(copy).text);
+}
+
 static void take_name(struct values *v, const char *name, size_t n)
 {
     struct trp_mark at;
@@ -274,6 +296,8 @@ static void take_name(struct values *v, const char *name, size_t n)
         v->made += p->value->size;
         if (v->made <= VALUES_MAX)
             put_literal(v, p->value->text, p->value->size);
+    } else if (!strncmp(copy, "rows.", 5)) {
+        take_rows(v, name, n, copy);
     } else if (!trp_template_is_name(name, n)) {
         if (!is_variable(v, name - 2, copy))
             unknown_name(v, name - 2, copy);
@@ -288,7 +312,7 @@ static void take_name(struct values *v, const char *name, size_t n)
         if (is_wrong(v, name - 2, &at))
             trp_yaml_wrong(v->y, at, "${%s}: the stage has no foreach, so no items",
                            trp_show(copy).text);
-    } else if (!strncmp(copy, "col.", 4) && !has_column(v, name - 2, copy + 4)) {
+    } else if (!strncmp(copy, "col.", 4) && !has_column(v, name - 2, copy + 4, false)) {
         if (v->product)
             unknown_name(v, name - 2, copy);
         else if (is_wrong(v, name - 2, &at))
@@ -388,11 +412,14 @@ static bool is_for_shell(const struct trp_yaml_node *word)
 static void walk_words(struct values *v, struct trp_yaml_node *list)
 {
     const char *key = v->key;
+    uint32_t n = 0;
     for (struct trp_yaml_node *at = list->first; at; at = at->next) {
+        v->word = v->of_task ? ++n : 0; /* wrap is of no task */
         if (at->kind == TRP_YAML_SCALAR)
             resolve(v, at);
         v->key = is_for_shell(at) ? NULL : key;
     }
+    v->word = 0;
     v->key = key;
 }
 
@@ -432,6 +459,7 @@ static void look_at_foreach(struct values *v, struct trp_yaml_node *foreach)
 {
     struct trp_yaml_node *product = find_value(foreach, "product");
     v->table = find_value(foreach, "table") != NULL;
+    v->group = v->table && find_value(foreach, "group");
     v->product = product && product->kind == TRP_YAML_MAPPING ? product : NULL;
     struct trp_yaml_node *key = v->product ? v->product->first : NULL;
     for (; key; key = key->next->next)
@@ -447,7 +475,7 @@ static void walk_stage(struct values *v, struct trp_yaml_node *stage,
     v->stage = find_value(stage, "name");
     v->has_items = foreach;
     v->product = NULL;
-    v->table = false;
+    v->table = v->group = false;
     v->use = use;
     if (foreach)
         look_at_foreach(v, foreach);

@@ -33,8 +33,8 @@ static void fill_stage(const struct trp_pipeline_stage *s, const uint32_t *place
     for (uint32_t a = 0; a < s->nafter; a++) {
         uint32_t above = place[s->after[a].index];
         if (above != TRP_NONE)
-            parents[ret->nparents++] =
-                (struct trp_parent_spec){.stage = above, .each = s->after[a].each};
+            parents[ret->nparents++] = (struct trp_parent_spec){
+                .stage = above, .each = s->after[a].each, .by = s->after[a].by != NULL};
     }
 }
 
@@ -76,8 +76,11 @@ int trp_stage_specs_make(const trp_pipeline *p, const trp_profile_id *ids,
 void trp_stage_specs_count(struct trp_stage_specs *specs, uint32_t i,
                            const trp_pipeline *p, uint32_t ntasks)
 {
-    specs->stages[i].tasks_known = !p->stages[specs->of[i]].nprefer;
-    specs->stages[i].ntasks = ntasks;
+    struct trp_stage_spec *s = &specs->stages[i];
+    s->tasks_known = !p->stages[specs->of[i]].nprefer;
+    for (uint32_t a = 0; a < s->nparents; a++)
+        s->tasks_known = s->tasks_known && !s->parents[a].by;
+    s->ntasks = ntasks;
 }
 
 void trp_stage_specs_free(struct trp_stage_specs *specs)

@@ -35,8 +35,8 @@ int trp_stage_specs_make(const trp_pipeline *p, const trp_profile_id *ids,
  * task.maxFailures where that is set, else once. */
 uint32_t trp_stage_tries(const struct trp_pipeline_stage *s,
                          const trp_options *options);
-/* Stage `i` has so many tasks. Where they have preferred places the engine still asks
- * for them when the stage is ready. */
+/* Stage `i` has so many tasks. Where they have preferred places, or wait for tasks by a
+ * column, the engine still asks for them when the stage is ready. */
 void trp_stage_specs_count(struct trp_stage_specs *specs, uint32_t i,
                            const trp_pipeline *p, uint32_t ntasks);
 void trp_stage_specs_free(struct trp_stage_specs *specs);

@@ -25,7 +25,7 @@ static const char *const own_names[] = {
     "TROUPE_TASK",    "TROUPE_TASKS",    "TROUPE_ITEM",    "TROUPE_ATTEMPT",
     "TROUPE_PROFILE", "TROUPE_EXECUTOR", "TROUPE_CPUS",    "TROUPE_SCRATCH",
     "TROUPE_RANK",    "TROUPE_RANKS",    "TROUPE_TOKEN",   "TROUPE_CONTROL",
-    "TROUPE_DRIVER",  "TROUPE_RUN_ID",   "TROUPE_MPI_TMP",
+    "TROUPE_DRIVER",  "TROUPE_RUN_ID",   "TROUPE_MPI_TMP", "TROUPE_ROWS",
 };
 static const char *const own_prefixes[] = {"TROUPE_RESOURCE_", "TROUPE_PARAM_"};
 

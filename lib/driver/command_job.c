@@ -20,11 +20,14 @@
 #include <string.h>
 
 #include "conf/stage_specs.h"
+#include "core/base/array.h"
+#include "driver/by.h"
 #include "driver/command_env.h"
 #include "driver/end_lines.h"
 #include "driver/failed_log.h"
 #include "driver/file_sums.h"
 #include "driver/foreach.h"
+#include "driver/group.h"
 #include "driver/output_names.h"
 #include "driver/task_files.h"
 #include "driver/temp_files.h"
@@ -46,13 +49,17 @@ struct running {
     const char **to_make; /* those that each task has to make, of the stage's … */
     uint32_t nto_make;
     bool ended;
+    bool over;       /* … and what was known of it is freed, but for what is lent */
     bool made;       /* a task of it succeeded, in this start */
     bool kept;       /* what is known of its tasks outlives it, for those below: */
     uint32_t ntasks; /* these … */
-    bool by_above;   /* what is done of it was to be seen when those above had ended */
-    bool late;       /* a task ended after it */
-    bool unread;     /* what it works on was not there when the run began */
-    bool unmatched;  /* of a pattern of its inputs it was told that nothing matches */
+    uint32_t
+        lent; /* its items outlive it, for so many stages by a column that are to begin */
+    uint8_t *rows;  /* of each task: the file with its rows was written */
+    bool by_above;  /* what is done of it was to be seen when those above had ended */
+    bool late;      /* a task ended after it */
+    bool unread;    /* what it works on was not there when the run began */
+    bool unmatched; /* of a pattern of its inputs it was told that nothing matches */
     struct trp_outputs before; /* what matched the stage's own outputs when it began */
     bool unchanged; /* and all of one of them was so when that was looked at last */
     char *refused;  /* why its tasks could not be told */
@@ -82,6 +89,8 @@ struct trp_command_job {
     uint32_t *below;       /* … this; NULL: nothing was done before */
     bool *dropped;         /* of each: all its records, since one above it succeeded */
     struct trp_print *drop_ids; /* work memory */
+    struct trp_by *links;       /* of the stage that was told last */
+    uint32_t drop_ids_cap;
     const char **drop_names;
     bool failed;
     bool blamed;   /* the task that ended the run has its line */
@@ -204,6 +213,67 @@ static void note_made(trp_command_job *j, uint32_t stage)
     }
 }
 
+/* Lends the choice what is known of the tasks of the stages above that are in the job, or
+ * takes it back. */
+static void lend_above(trp_command_job *j, uint32_t stage, bool lends)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        struct trp_stage_choice *c = &j->c.choice[s->after[a].index];
+        uint32_t at = j->place[s->after[a].index];
+        if (at == TRP_NONE)
+            continue;
+        c->items = lends ? j->running[at].items : (struct trp_items){0};
+        c->items.ntasks = lends ? j->running[at].ntasks : 0;
+        c->done = lends ? j->running[at].done : NULL;
+    }
+}
+
+/* Finds which tasks above its tasks wait for by columns. */
+static int find_links(trp_command_job *j, uint32_t stage, trp_error *err)
+{
+    lend_above(j, stage, true);
+    int rc = trp_resume_links(j->c.pipeline, j->c.cwd, j->c.choice, j->specs.of[stage],
+                              &j->running[stage].items, err);
+    lend_above(j, stage, false);
+    return rc;
+}
+
+/* Of the stages above that are in the job, which alone the engine is asked for. */
+static int tell_links(trp_command_job *j, uint32_t stage, struct trp_stage_tasks *ret,
+                      trp_error *err)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    const struct trp_stage_choice *c = &j->c.choice[j->specs.of[stage]];
+    uint32_t n = 0;
+    free(j->links);
+    j->links = calloc((size_t)c->nby + 1, sizeof *j->links);
+    if (!j->links)
+        return out_of_memory(s->name, err);
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        if (!s->after[a].by)
+            continue;
+        if (j->place[s->after[a].index] != TRP_NONE)
+            j->links[ret->nby++] = c->by[n].by;
+        n++;
+    }
+    ret->by = j->links;
+    return 0;
+}
+
+/* Nobody asks the stages above for their items any more on its behalf. */
+static void give_back(trp_command_job *j, uint32_t stage)
+{
+    const struct trp_pipeline_stage *s = stage_of(j, stage);
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        uint32_t at = j->place[s->after[a].index];
+        if (!s->after[a].by || at == TRP_NONE || --j->running[at].lent ||
+            !j->running[at].over)
+            continue;
+        trp_items_free(&j->running[at].items);
+    }
+}
+
 /* What the stages above did is known: which of its tasks are done. */
 static int choose_late(trp_command_job *j, uint32_t stage, trp_error *err)
 {
@@ -218,14 +288,10 @@ static int choose_late(trp_command_job *j, uint32_t stage, trp_error *err)
             continue;
         if (s->after[a].each ? !j->running[at].done : j->running[at].made)
             made = s->after[a].stage; /* or none of it was done */
-        choice[s->after[a].index].items.ntasks = j->running[at].ntasks;
-        choice[s->after[a].index].done = j->running[at].done;
     }
+    lend_above(j, stage, true);
     int rc = trp_resume_late(j->c.request, choice, j->specs.of[stage], made, err);
-    for (uint32_t a = 0; a < s->nafter; a++) {
-        choice[s->after[a].index].items.ntasks = 0;
-        choice[s->after[a].index].done = NULL;
-    }
+    lend_above(j, stage, false);
     trp_items_free(&r->items);
     r->items = own->items;
     r->done = own->done;
@@ -254,6 +320,12 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
     if (rc == 0 && r->unread)
         trp_foreach_tell(j->c.pipeline, s, &r->items);
     r->unread = r->unread && rc < 0;
+    *ret = (struct trp_stage_tasks){0};
+    if (rc == 0)
+        rc = find_links(j, stage, &why);
+    if (rc == 0)
+        rc = tell_links(j, stage, ret, &why);
+    give_back(j, stage);
     if (rc == 0)
         rc = trp_stage_places_make(s, r->items.ntasks, values_of_task, r, &r->places,
                                    &why);
@@ -267,11 +339,9 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
         return trp_error_set(err, rc, "%s", why.text);
     }
     r->ntasks = r->items.ntasks;
-    *ret = (struct trp_stage_tasks){
-        .ntasks = r->items.ntasks,
-        .prefer = r->places.prefer,
-        .done = r->done,
-    };
+    ret->ntasks = r->items.ntasks;
+    ret->prefer = r->places.prefer;
+    ret->done = r->done;
     return 0;
 }
 
@@ -309,7 +379,7 @@ static int put_names(const trp_command_job *j, uint32_t stage, const char *log_d
 {
     const struct trp_items *items = &j->running[stage].items;
     char *path, word[TRP_TASK_WORD];
-    if (!items->keyed)
+    if (!trp_items_named(items))
         return 0;
     if (asprintf(&path, "%s/" TRP_TASK_LOG_NAMES, log_dir) < 0)
         return out_of_memory(stage_of(j, stage)->name, err);
@@ -543,6 +613,48 @@ static void stage_attempt(void *context, uint32_t stage, uint32_t attempt)
     trp_done_log_attempt(j->c.log, attempt);
 }
 
+/* The file with the rows of a task, malloc'ed; NULL: it could not be written, which the task
+ * will tell. */
+static char *rows_file(trp_command_job *j, uint32_t stage, uint32_t task)
+{
+    struct running *r = &j->running[stage];
+    char *path;
+    trp_error why;
+    if (asprintf(&path, "%s/state/rows/%s/%u.%s", j->c.run_dir,
+                 stage_of(j, stage)->name, task, r->items.csv ? "csv" : "tsv") < 0)
+        return NULL;
+    if (!r->rows)
+        r->rows = calloc((size_t)r->items.ntasks + 1, 1);
+    if (!r->rows || r->rows[task])
+        return path;
+    char *file = strrchr(path, '/');
+    *file = '\0';
+    char *folder = strrchr(path, '/');
+    *folder = '\0';
+    make_folder(path, &why);
+    *folder = '/';
+    make_folder(path, &why);
+    *file = '/';
+    r->rows[task] = trp_group_write(&r->items, task, path, &why) == 0;
+    if (!r->rows[task] && j->c.say)
+        j->c.say(j->c.say_context, why.text);
+    return path;
+}
+
+/* What a task of a group has besides its item. */
+static void put_rows(trp_command_job *j, uint32_t stage, uint32_t task,
+                     struct trp_task_values *v)
+{
+    struct running *r = &j->running[stage];
+    char *path = rows_file(j, stage, task);
+    trp_group_put_rows(stage_of(j, stage), &r->items, task, path, &r->columns);
+    free(path);
+    if (!r->columns.failed) {
+        v->item = (const char *)r->columns.data;
+        v->item_size = r->columns.size;
+    }
+}
+
 static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number,
                    struct trp_launch *l)
 {
@@ -554,6 +666,8 @@ static void launch(void *context, uint32_t stage, uint32_t task, uint32_t number
     values_of_task(r, task, &v);
     if (is_remade(j, stage, task))
         trp_done_log_again(j->c.log, stage_of(j, stage)->name, id_of(j, stage, &v));
+    if (r->items.row)
+        put_rows(j, stage, task, &v);
     l->has_item = v.item != NULL;
     l->extra = (const uint8_t *)v.item;
     l->extra_size = (uint32_t)v.item_size;
@@ -621,6 +735,32 @@ static void tell_unmatched(trp_command_job *j, uint32_t stage, uint32_t task,
         j->c.say(j->c.say_context, line);
 }
 
+static void drop_task(trp_command_job *j, uint32_t i, struct running *b, uint32_t task,
+                      struct trp_done_drops *ret)
+{
+    struct trp_task_values v;
+    if (!TRP_ARRAY_GROW(j->drop_ids, ret->nids, j->drop_ids_cap))
+        return; /* out of memory for what is only of use to a later start */
+    values_of_task(b, task, &v);
+    j->drop_ids[ret->nids++] =
+        trp_task_id(&j->c.choice[i], j->c.pipeline->stages[i].name, &b->items, &v);
+}
+
+/* Of stage `i`, whose k-th parent by a column this is: of each value once, since none of its
+ * tasks begins before all that have it are over. */
+static void drop_by(trp_command_job *j, uint32_t i, uint32_t k, struct running *b,
+                    uint32_t task, struct trp_done_drops *ret)
+{
+    struct trp_by_tasks *by = &j->c.choice[i].by[k];
+    const struct trp_by_task *end, *at = trp_by_of(by, task, &end);
+    for (; at < end; at++) {
+        uint32_t v = at->value;
+        for (uint32_t c = by->first[v]; by->stale[v] < 2 && c < by->first[v + 1]; c++)
+            drop_task(j, i, b, by->tasks[c], ret);
+        by->stale[v] = 2;
+    }
+}
+
 /* Of what comes after it: the records that count no more now. A stage of which it is not
  * known what its tasks are is dropped as a whole, and a stage whose tasks wait for all of
  * these, once. */
@@ -629,26 +769,32 @@ static void find_drops(trp_command_job *j, uint32_t stage, uint32_t task,
 {
     const trp_pipeline *p = j->c.pipeline;
     uint32_t own = j->specs.of[stage];
-    *ret = (struct trp_done_drops){.ids = j->drop_ids, .stages = j->drop_names};
+    *ret = (struct trp_done_drops){.stages = j->drop_names};
     for (uint32_t k = j->below_first[own]; k < j->below_first[own + 1]; k++) {
         uint32_t i = j->below[k], at = j->place[i];
         struct running *b = at == TRP_NONE ? NULL : &j->running[at];
-        struct trp_task_values v;
         bool each = false, by_above = b ? b->by_above : j->c.choice[i].late;
-        for (uint32_t a = 0; a < p->stages[i].nafter; a++)
-            each = each ||
-                   (p->stages[i].after[a].index == own && p->stages[i].after[a].each);
+        uint32_t nby = 0, by = TRP_NONE;
+        for (uint32_t a = 0; a < p->stages[i].nafter; a++) {
+            const struct trp_after *after = &p->stages[i].after[a];
+            each = each || (after->index == own && after->each);
+            by = after->index == own && after->by ? nby : by;
+            nby += after->by != NULL;
+        }
         if ((each && !by_above) || j->dropped[i])
             continue; /* its records were dropped before anything ran */
-        if (b && each && b->items.known && task < b->items.ntasks) {
-            values_of_task(b, task, &v);
-            j->drop_ids[ret->nids++] =
-                trp_task_id(&j->c.choice[i], p->stages[i].name, &b->items, &v);
+        if (b && by != TRP_NONE && b->items.known && by < j->c.choice[i].nby) {
+            drop_by(j, i, by, b, task, ret);
+            continue;
+        }
+        if (b && each && by == TRP_NONE && b->items.known && task < b->items.ntasks) {
+            drop_task(j, i, b, task, ret);
             continue;
         }
         j->dropped[i] = true;
         j->drop_names[ret->nstages++] = p->stages[i].name;
     }
+    ret->ids = j->drop_ids;
 }
 
 static void note_temps(trp_command_job *j, uint32_t stage, uint32_t task,
@@ -797,7 +943,7 @@ static const char *item_text(const trp_command_job *j, uint32_t stage,
                              const struct trp_event_given_up *t, char *buf, size_t size)
 {
     buf[0] = '\0';
-    if (!t || !t->item || j->running[stage].items.keyed)
+    if (!t || !t->item || trp_items_named(&j->running[stage].items))
         return buf;
     snprintf(buf, size, "; item %.*s", (int)(t->item_size < 200 ? t->item_size : 200),
              t->item);
@@ -875,7 +1021,8 @@ static void task_given_up(void *context, uint32_t stage, uint32_t after,
                          "stage %s: task %s was skipped: task %s of stage %s was given "
                          "up%s",
                          s->name, word_of(j, stage, t->task, word),
-                         word_of(j, after, t->task, above), stage_of(j, after)->name,
+                         word_of(j, after, t->parent_task, above),
+                         stage_of(j, after)->name,
                          item_text(j, stage, t, of, sizeof of));
         return;
     }
@@ -954,17 +1101,23 @@ static void running_end(struct running *r)
     trp_buf_free(&r->body);
     trp_stage_places_free(&r->places);
     trp_outputs_free(&r->before);
+    free(r->rows);
+    r->rows = NULL;
     r->ended = true;
 }
 
 static void running_free(struct running *r)
 {
     running_end(r);
-    trp_items_free(&r->items);
+    if (!r->lent)
+        trp_items_free(&r->items);
     trp_buf_free(&r->columns);
     free(r->refused);
     free(r->reason);
     *r = (struct running){.ended = true,
+                          .over = true,
+                          .lent = r->lent,
+                          .items = r->items,
                           .made = r->made,
                           .kept = r->kept,
                           .done = r->done,
@@ -1053,9 +1206,10 @@ static void stage_ended(void *context, uint32_t stage, const struct trp_action *
         if (!j->running[stage].given_up && !j->running[stage].skipped)
             trp_temp_files_done(j->temps, j->specs.of[stage], TRP_NONE);
     }
-    if (outcome == TRP_OUTCOME_SUCCEEDED || outcome == TRP_OUTCOME_SKIPPED)
+    if (outcome == TRP_OUTCOME_SUCCEEDED || outcome == TRP_OUTCOME_SKIPPED) {
+        trp_resume_unlink(&j->c.choice[j->specs.of[stage]]);
         running_free(&j->running[stage]);
-    else
+    } else
         running_end(&j->running[stage]);
 }
 
@@ -1130,8 +1284,8 @@ static int prepare(trp_command_job *j, uint32_t i, trp_error *err)
     if (rc == 0)
         rc = trp_foreach_check(j->c.pipeline, s, j->c.cwd, err);
     r->unread = rc > 0;
-    if (r->unread)
-        rc = 0;
+    if (rc >= 0)
+        rc = trp_by_check(j->c.pipeline, s, j->c.cwd, err);
     if (rc == 0 && trp_foreach_known(s) && !r->items.known)
         rc = trp_foreach_evaluate(j->c.pipeline, s, j->c.cwd, &r->items, err);
     r->ntasks = r->items.ntasks;
@@ -1147,14 +1301,11 @@ static bool make_below(trp_command_job *j)
     size_t n = p->nstages, links = 1;
     for (size_t i = 0; i < n; i++)
         links += p->stages[i].nafter;
-    j->place = calloc(n + 1, sizeof *j->place);
     j->below_first = calloc(n + 2, sizeof *j->below_first);
     j->below = calloc(links, sizeof *j->below);
     j->dropped = calloc(n + 1, sizeof *j->dropped);
-    j->drop_ids = calloc(n + 1, sizeof *j->drop_ids);
     j->drop_names = calloc(n + 1, sizeof *j->drop_names);
-    if (!j->place || !j->below_first || !j->below || !j->dropped || !j->drop_ids ||
-        !j->drop_names)
+    if (!j->below_first || !j->below || !j->dropped || !j->drop_names)
         return false;
     for (size_t i = 0; i < n; i++) /* how many, two places further on */
         for (uint32_t a = 0; a < p->stages[i].nafter; a++)
@@ -1174,7 +1325,8 @@ static int fill(trp_command_job *j, trp_error *err)
     bool *runs = calloc(n, sizeof *runs);
     j->ids = calloc(n, sizeof *j->ids);
     j->running = calloc(n, sizeof *j->running);
-    int r = runs && j->ids && j->running
+    j->place = calloc(n, sizeof *j->place);
+    int r = runs && j->ids && j->running && j->place
                 ? trp_environ_clean(j->c.environ, j->c.nenviron, &j->environ)
                 : TRP_ENOMEM;
     if (r < 0) {
@@ -1194,10 +1346,16 @@ static int fill(trp_command_job *j, trp_error *err)
     j->spec = (struct trp_job_spec){.stages = j->specs.stages,
                                     .nstages = j->specs.nstages,
                                     .drains = !j->c.fail_fast};
-    for (uint32_t i = 0; j->place && i < p->nstages; i++)
+    for (uint32_t i = 0; i < p->nstages; i++)
         j->place[i] = TRP_NONE;
-    for (uint32_t i = 0; j->place && r == 0 && i < j->spec.nstages; i++)
+    for (uint32_t i = 0; r == 0 && i < j->spec.nstages; i++)
         j->place[j->specs.of[i]] = i;
+    for (uint32_t i = 0; r == 0 && i < j->spec.nstages; i++)
+        for (uint32_t a = 0; a < stage_of(j, i)->nafter; a++) {
+            uint32_t at = j->place[stage_of(j, i)->after[a].index];
+            if (stage_of(j, i)->after[a].by && at != TRP_NONE)
+                j->running[at].lent++;
+        }
     for (uint32_t i = 0; i < j->spec.nstages && r == 0; i++)
         r = prepare(j, i, err);
     return r;
@@ -1281,6 +1439,7 @@ void trp_command_job_free(trp_command_job *j)
     trp_output_names_free(j->names);
     for (uint32_t i = 0; j->running && i < j->spec.nstages; i++) {
         j->running[i].kept = false;
+        j->running[i].lent = 0;
         running_free(&j->running[i]);
     }
     free(j->running);
@@ -1290,6 +1449,7 @@ void trp_command_job_free(trp_command_job *j)
     free(j->dropped);
     free(j->drop_ids);
     free(j->drop_names);
+    free(j->links);
     trp_stage_specs_free(&j->specs);
     free(j->ids);
     trp_strings_free(&j->environ);

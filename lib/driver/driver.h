@@ -33,7 +33,9 @@ typedef struct trp_driver trp_driver;
 struct trp_stage_tasks {
     uint32_t ntasks;
     struct trp_preferences prefer;
-    const uint8_t *done; /* ntasks bytes or NULL */
+    const uint8_t *done;     /* ntasks bytes or NULL */
+    const struct trp_by *by; /* of each parent `by` in its spec */
+    uint32_t nby;
 };
 
 /* What a job's tasks are. `stage` is the index of the stage in the job's spec; of a job

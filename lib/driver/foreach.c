@@ -19,6 +19,7 @@
 #include "conf/wording.h"
 #include "core/base/array.h"
 #include "driver/foreach_place.h"
+#include "driver/group.h"
 #include "driver/kept_lists.h"
 #include "driver/output_files.h"
 #include "driver/table_rows.h"
@@ -446,6 +447,8 @@ static int evaluate_table(const struct trp_foreach_place *at, const char *base,
         ret->item[n++] = row;
     }
     ret->ntasks = n;
+    if (r == 0 && at->s->group)
+        return trp_group_rows(at, ret);
     return r < 0 ? wrong_table(at, r, &why) : find_key(at, ret);
 }
 
@@ -588,13 +591,18 @@ static int evaluate_product(const struct trp_foreach_place *at, const char *base
 
 /* ---- columns ---- */
 
-/* The columns of one item: of a row its values, of a product its parts, and of those that
+/* The columns of one item: of a row its values, of a group those that all its rows have, of a product its parts, and of those that
  * are rows theirs. */
 static void put_columns(const struct trp_items *i, const struct trp_text *item,
                         uint32_t task, struct trp_buf *b)
 {
-    const char *row = item->data;
+    struct trp_buf none = {0};
+    const char *row = i->row ? i->row[i->row_first[task]].data : item->data;
     for (uint32_t k = 0; k < i->ncolumns; k++) {
+        if (i->row && !trp_group_is_same(i, task, k)) {
+            trp_row_cell(&row, i->csv, &none);
+            continue;
+        }
         trp_put_u8(b, 0);
         trp_put_raw(b, i->columns[k], strlen(i->columns[k]));
         trp_put_u8(b, '=');
@@ -605,6 +613,7 @@ static void put_columns(const struct trp_items *i, const struct trp_text *item,
             trp_row_cell(&row, i->csv, b);
         }
     }
+    trp_buf_free(&none);
     for (uint32_t k = 0; k < i->nparts; k++)
         if (i->parts[k].columns)
             put_columns(&i->parts[k], item_of_part(i, k, task), 0, b);
@@ -631,9 +640,19 @@ bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *
     return true;
 }
 
+bool trp_items_named(const struct trp_items *i)
+{
+    return i->keyed || i->row;
+}
+
 bool trp_items_name(const struct trp_items *i, uint32_t task, struct trp_buf *b)
 {
-    return i->keyed && task < i->ntasks && put_cell(i, task, i->key, b) > 0;
+    if (!trp_items_named(i) || task >= i->ntasks)
+        return false;
+    if (!i->row)
+        return put_cell(i, task, i->key, b) > 0;
+    trp_put_raw(b, i->item[task].data, i->item[task].size);
+    return i->item[task].size > 0;
 }
 
 const char *trp_items_word(const struct trp_items *i, uint32_t task,
@@ -668,15 +687,15 @@ static int check_columns(const struct trp_foreach_place *at, const struct trp_it
         if (u->in_run || trp_items_have_column(i, u->name))
             continue;
         trp_items_list_columns(i, &near, &all);
-        return trp_error_set(
-            at->err, TRP_EINVAL,
-            "%s:%u:%u: stage %s: ${col.%s}: there is no such column%s; "
-            "the columns are %s",
-            trp_mark_file(at->p->file, u->mark), u->mark.line, u->mark.column,
-            at->s->name, trp_show(u->name).text, trp_did_you_mean(&near).text,
-            all.text);
+        return trp_error_set(at->err, TRP_EINVAL,
+                             "%s:%u:%u: stage %s: ${%s.%s}: there is no such column%s; "
+                             "the columns are %s",
+                             trp_mark_file(at->p->file, u->mark), u->mark.line,
+                             u->mark.column, at->s->name, u->rows ? "rows" : "col",
+                             trp_show(u->name).text, trp_did_you_mean(&near).text,
+                             all.text);
     }
-    return 0;
+    return i->row ? trp_group_check(at, i) : 0;
 }
 
 static int evaluate(const struct trp_foreach_place *at, const char *base,
@@ -746,6 +765,10 @@ void trp_items_free(struct trp_items *i)
     for (uint32_t k = 0; k < i->nparts; k++)
         trp_items_free(&i->parts[k]);
     free(i->parts);
+    free(i->row);
+    free(i->row_first);
+    free(i->values);
+    free(i->differ);
     free(i->columns);
     *i = (struct trp_items){0};
 }

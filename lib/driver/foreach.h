@@ -3,7 +3,7 @@
  *
  * `files`: what matches the pattern (glob.h). `items`: as written. `lines`: each line
  * of the list file, byte for byte without its LF; empty ones are skipped, nothing is a
- * comment. `table`: each row of a table (table_rows.h). `product`: every combination of its
+ * comment. `table`: each row of a table (table_rows.h), or each group of its rows (group.h). `product`: every combination of its
  * parts, the last one changing fastest; an item is theirs with tabs between. `tasks: N`: N
  * tasks without an item.
  *
@@ -44,6 +44,13 @@ struct trp_items {
     bool csv;     /* the items are rows of such a table */
     bool keyed;   /* rows, each with a value of its own in the column `key` */
     uint32_t key; /* … which names its task */
+    /* Of a table with `group` (group.h): the items are the values, and of task t the rows
+     * are row[row_first[t]] to row[row_first[t + 1]], in the table's order. NULL: each row
+     * is an item. */
+    struct trp_text *row;
+    uint32_t *row_first, nrows;
+    void *values;    /* what such items point into */
+    uint8_t *differ; /* of each task a bit a column: its rows are not all the same */
     struct trp_items
         *parts; /* of a product, one for each of the first columns; a table's
                               * own columns come with its row */
@@ -75,7 +82,9 @@ void trp_items_free(struct trp_items *i);
  * columns. */
 bool trp_items_values(const struct trp_items *i, uint32_t task, struct trp_buf *b,
                       struct trp_task_values *ret);
-/* Appends the name of a task: the key of its row. False: it has none but its number. */
+/* Whether tasks have names: the keys of their rows, or the values of their groups. */
+bool trp_items_named(const struct trp_items *i);
+/* Appends the name of a task. False: it has none but its number. */
 bool trp_items_name(const struct trp_items *i, uint32_t task, struct trp_buf *b);
 /* What messages call it (events/task_names.h). Returns `buf`. */
 const char *trp_items_word(const struct trp_items *i, uint32_t task,

@@ -393,7 +393,8 @@ void trp_perform_task_given_up(trp_driver *d, const struct trp_action *a)
     uint32_t after = skipped ? a->given_up.parent.n - s->job->first : TRP_NONE;
     struct trp_event_given_up t = {.stage = a->given_up.stage,
                                    .task = a->given_up.task,
-                                   .parent = a->given_up.parent};
+                                   .parent = a->given_up.parent,
+                                   .parent_task = a->given_up.parent_task};
     s->given_up += !skipped;
     s->skipped += skipped;
     if (!skipped && s->failed.task == t.task) {

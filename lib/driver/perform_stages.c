@@ -266,7 +266,9 @@ void trp_perform_stage_ready(trp_driver *d, trp_stage_id id)
             .tasks = {.stage = id,
                       .ntasks = tasks.ntasks,
                       .prefer = tasks.prefer,
-                      .done = tasks.done}
+                      .done = tasks.done,
+                      .by = tasks.by,
+                      .nby = tasks.nby}
         };
     }
     trp_driver_try_step(d, &ev, NULL);

@@ -348,7 +348,7 @@ static int drive(struct pipeline_run *run)
     trp_command_job_stop_reading(run->job);
     int written = trp_done_log_close(run->log, &log_err);
     run->log = NULL;
-    if (written < 0) { /* what the next --resume needs is not all there */
+    if (written < 0) {        /* what the next --resume needs is not all there */
         if (r != TRP_ESYSTEM) /* else that the disk is full has been told */
             say(run->spec, log_err.text);
         r = r == 0 || r == TRP_EFAILED ? written : r;

@@ -14,6 +14,7 @@
 #include "conf/yaml.h"
 #include "core/base/array.h"
 #include "core/limits.h"
+#include "driver/by.h"
 #include "driver/fit.h"
 #include "driver/foreach.h"
 #include "driver/output_names.h"
@@ -141,6 +142,8 @@ static int count_tasks(struct maker *m, struct trp_plan_stage *v)
     trp_error why;
     if (!m->plan->first.code)
         trp_foreach_check(m->p, v->stage, NULL, &m->plan->first);
+    if (!m->plan->first.code)
+        trp_by_check(m->p, v->stage, NULL, &m->plan->first);
     bool later = v->stage->nafter && !trp_foreach_known(v->stage);
     if (later && !trp_foreach_listed(m->p, v->stage))
         return 0;

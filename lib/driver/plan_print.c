@@ -78,6 +78,20 @@ struct row {
 
 enum { ROWS = 40, SHOWN_AFTER = 8 };
 
+/* Whether tasks wait for tasks of both in the same way. */
+static bool same_how(const struct trp_after *a, const struct trp_after *b)
+{
+    return a->each == b->each && !a->by == !b->by && (!a->by || !strcmp(a->by, b->by));
+}
+
+static void put_how(const struct trp_after *a, FILE *f)
+{
+    if (a->by)
+        fprintf(f, " (by %s)", a->by);
+    else
+        fputs(a->each ? " (each)" : "", f);
+}
+
 /* What stages come after, together those whose names differ in a number: "a, b-* ×9"; with
  * `named`, one that is alone by its own name. */
 static char *after_text(const struct trp_pipeline_stage *s, bool together, bool named)
@@ -85,8 +99,7 @@ static char *after_text(const struct trp_pipeline_stage *s, bool together, bool 
     struct {
         char name[80];
         uint32_t n;
-        const char *only;
-        bool each;
+        const struct trp_after *only;
     } v[SHOWN_AFTER];
     uint32_t n = 0, more = 0;
     char *text = NULL;
@@ -95,7 +108,8 @@ static char *after_text(const struct trp_pipeline_stage *s, bool together, bool 
         char name[80];
         uint32_t i = 0;
         trp_name_stem(s->after[a].stage, name, sizeof name);
-        while (i < n && (strcmp(v[i].name, name) != 0 || v[i].each != s->after[a].each))
+        while (i < n &&
+               (strcmp(v[i].name, name) != 0 || !same_how(v[i].only, &s->after[a])))
             i++;
         more += i == SHOWN_AFTER;
         if (i == SHOWN_AFTER)
@@ -103,20 +117,21 @@ static char *after_text(const struct trp_pipeline_stage *s, bool together, bool 
         if (i == n) {
             strcpy(v[n].name, name);
             v[n].n = 0;
-            v[n].each = s->after[a].each;
-            v[n++].only = s->after[a].stage;
+            v[n++].only = &s->after[a];
         }
         v[i].n++;
     }
     FILE *f = open_memstream(&text, &size);
-    for (uint32_t a = 0; f && a < s->nafter && !together; a++)
-        fprintf(f, "%s%s%s", a ? ", " : "", s->after[a].stage,
-                s->after[a].each ? " (each)" : "");
+    for (uint32_t a = 0; f && a < s->nafter && !together; a++) {
+        fprintf(f, "%s%s", a ? ", " : "", s->after[a].stage);
+        put_how(&s->after[a], f);
+    }
     for (uint32_t i = 0; f && i < n; i++) {
-        fprintf(f, "%s%s", i ? ", " : "", named && v[i].n == 1 ? v[i].only : v[i].name);
+        fprintf(f, "%s%s", i ? ", " : "",
+                named && v[i].n == 1 ? v[i].only->stage : v[i].name);
         if (v[i].n > 1)
             fprintf(f, " ×%u", v[i].n);
-        fputs(v[i].each ? " (each)" : "", f);
+        put_how(v[i].only, f);
     }
     if (f && more)
         fprintf(f, ", and %u more", more);

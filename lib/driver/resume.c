@@ -36,6 +36,7 @@
 #include "core/base/ids.h"
 #include "driver/command_env.h"
 #include "driver/file_sums.h"
+#include "driver/group.h"
 #include "driver/kept_lists.h"
 
 /* Of a stage, what is temp and gone. */
@@ -88,17 +89,18 @@ static bool names_task(const char *text)
 
 struct printer {
     struct trp_buf b, named;
-    bool by_index, by_count, by_row;
+    bool by_index, by_count, by_row, by_rows;
 };
 
 /* Of a row: the columns that a text names, or that it has the row itself. */
 static void note_columns(struct printer *p, const char *text)
 {
-    static const char *const before[] = {"TROUPE_COL_", "${col."};
+    static const char *const before[] = {"TROUPE_COL_", "${col.", "${rows."};
     static const char *const rows[] = {"TROUPE_ITEM", "${item}", "${dir}",
                                        "${name}",     "${stem}", "${ext}"};
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
         p->by_row = p->by_row || strstr(text, rows[k]);
+    p->by_rows = p->by_rows || strstr(text, "TROUPE_ROWS");
     for (size_t k = 0; k < sizeof before / sizeof *before; k++)
         for (const char *at = text; (at = strstr(at, before[k]));) {
             at += strlen(before[k]);
@@ -237,6 +239,7 @@ static int print_stage(struct chooser *c, uint32_t i)
     trp_put_u32(&p.b, s->spec.ranks);
     bool failed = p.b.failed || p.named.failed;
     c->choice[i].by_row = p.by_row;
+    c->choice[i].by_rows = p.by_rows;
     c->choice[i].named = p.named;
     c->choice[i].print = trp_print_of(p.b.data, p.b.size);
     c->choice[i].by_index = p.by_index;
@@ -291,6 +294,14 @@ static bool by_key(const struct trp_stage_choice *c, const struct trp_items *ite
     return v->item && items->keyed && !c->by_row;
 }
 
+/* The value of a group, without its columns. */
+static struct trp_print print_of_item(const struct trp_items *items,
+                                      const struct trp_task_values *v)
+{
+    return trp_print_of(v->item, items->row ? trp_item_text_size(v->item, v->item_size)
+                                            : v->item_size);
+}
+
 /* The next column of an item, NAME=VALUE, from *at on, which is moved; NULL at the end. */
 static const char *next_column(const char **at, const char *end, size_t *ret_size)
 {
@@ -315,7 +326,7 @@ struct trp_print trp_task_id(const struct trp_stage_choice *c, const char *stage
 {
     struct trp_print name = trp_print_of(stage, strlen(stage));
     struct trp_print which =
-        v->item ? trp_print_of(v->item, v->item_size) : (struct trp_print){0, v->task};
+        v->item ? print_of_item(items, v) : (struct trp_print){0, v->task};
     bool keyed = by_key(c, items, v);
     const char *end, *at = keyed ? columns_of(v, &end) : NULL;
     size_t n;
@@ -340,6 +351,27 @@ static bool is_named(const struct trp_stage_choice *c, const char *column, size_
     return false;
 }
 
+/* How many rows a group has, and the columns of them that are named. */
+static void put_rows(const struct trp_stage_choice *c, const struct trp_items *items,
+                     uint32_t task, struct trp_buf *b)
+{
+    uint32_t from = items->row_first[task], to = items->row_first[task + 1];
+    trp_put_u32(b, to - from);
+    for (uint32_t k = 0; k < items->ncolumns; k++) {
+        const char *name = items->columns[k];
+        bool named = c->by_rows;
+        for (size_t at = 0; at < c->named.size && !named;
+             at += strlen((const char *)c->named.data + at) + 1)
+            named = strcmp((const char *)c->named.data + at, name) == 0;
+        if (named)
+            trp_put_raw(b, name, strlen(name) + 1);
+        for (uint32_t r = from; named && r < to; r++) {
+            trp_row_column(items, items->row[r].data, k, b);
+            trp_put_u8(b, 0);
+        }
+    }
+}
+
 struct trp_print trp_task_print(const struct trp_stage_choice *c,
                                 const struct trp_items *items,
                                 const struct trp_task_values *v)
@@ -348,14 +380,18 @@ struct trp_print trp_task_print(const struct trp_stage_choice *c,
                        c->by_index ? (uint64_t)v->task + 1 : 0,
                        c->by_count ? (uint64_t)items->ntasks + 1 : 0};
     struct trp_buf b = {0};
-    if (!by_key(c, items, v))
+    if (!by_key(c, items, v) && !items->row && !c->nby)
         return trp_print_of(all, sizeof all);
     size_t n;
-    const char *end, *at = columns_of(v, &end), *column;
     trp_put_raw(&b, all, sizeof all);
-    while ((column = next_column(&at, end, &n)))
+    const char *end, *at = by_key(c, items, v) ? columns_of(v, &end) : NULL, *column;
+    while (at && (column = next_column(&at, end, &n)))
         if (is_named(c, column, n))
             trp_put_raw(&b, column, n + (column + n < end)); /* with its NUL */
+    if (items->row)
+        put_rows(c, items, v->task, &b);
+    for (uint32_t k = 0; k < c->nby; k++)
+        trp_put_raw(&b, &c->by[k].set[c->by[k].values[v->task]], sizeof *c->by[k].set);
     struct trp_print print = trp_print_of(b.data, b.size);
     trp_buf_free(&b);
     return print;
@@ -508,7 +544,11 @@ static void because_of_parts(struct chooser *c, uint32_t i)
             was->v[k].low != c->choice[i].parts.v[k].low)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "",
                                   labels[k]);
-    because(c, i, "%s changed", n ? text : "command, env or params");
+    const bool many = c->choice[i].items.row || c->choice[i].nby;
+    because(c, i, "%s changed",
+            n      ? text
+            : many ? "its rows, or which tasks are before it,"
+                   : "command, env or params");
 }
 
 /* The stage above that runs again, so that no task of stage `i` can be done; NULL: none.
@@ -565,6 +605,94 @@ static const char *above_fewer(const struct chooser *c, uint32_t i)
     return NULL;
 }
 
+/* ---- by columns ---- */
+
+/* Who those above are: the sum of what they are known by, whatever their order. */
+static int find_sets(const trp_pipeline *p, const struct trp_stage_choice *choice,
+                     uint32_t above, struct trp_by_tasks *by)
+{
+    const struct trp_stage_choice *c = &choice[above];
+    struct trp_buf b = {0};
+    struct trp_print id = {0, 0};
+    uint32_t last = TRP_NONE;
+    bool failed = false;
+    for (uint32_t k = 0; k < by->by.nabove && !failed; k++) {
+        struct trp_task_values v;
+        if (by->above[k].task != last) {
+            last = by->above[k].task;
+            failed = !trp_items_values(&c->items, last, &b, &v);
+            id = failed ? id : trp_task_id(c, p->stages[above].name, &c->items, &v);
+        }
+        by->set[by->above[k].value].high += id.high;
+        by->set[by->above[k].value].low += id.low;
+    }
+    trp_buf_free(&b);
+    return failed ? TRP_ENOMEM : 0;
+}
+
+void trp_resume_unlink(struct trp_stage_choice *c)
+{
+    for (uint32_t k = 0; k < c->nby; k++)
+        trp_by_free(&c->by[k]);
+    free(c->by);
+    c->by = NULL;
+    c->nby = 0;
+}
+
+int trp_resume_links(const trp_pipeline *p, const char *cwd,
+                     struct trp_stage_choice *choice, uint32_t stage,
+                     const struct trp_items *own, trp_error *err)
+{
+    const struct trp_pipeline_stage *s = &p->stages[stage];
+    struct trp_stage_choice *c = &choice[stage];
+    uint32_t n = 0;
+    int r = 0;
+    trp_resume_unlink(c);
+    for (uint32_t a = 0; a < s->nafter; a++)
+        n += s->after[a].by != NULL;
+    if (!n)
+        return 0;
+    c->by = calloc(n, sizeof *c->by);
+    for (uint32_t a = 0; a < s->nafter && c->by && r == 0; a++) {
+        uint32_t above = s->after[a].index;
+        struct trp_items *items = &choice[above].items;
+        if (!s->after[a].by)
+            continue;
+        if (!items->known)
+            r = trp_foreach_evaluate(p, &p->stages[above], cwd, items, err);
+        if (r == 0)
+            r = trp_by_make(p, s, &s->after[a], own, items, &c->by[c->nby], err);
+        if (r == 0 && (r = find_sets(p, choice, above, &c->by[c->nby++])) < 0)
+            trp_error_set(err, r, "out of memory for stage %s", s->name);
+    }
+    if (!c->by)
+        r = trp_error_set(err, TRP_ENOMEM, "out of memory for stage %s", s->name);
+    if (r < 0)
+        trp_resume_unlink(c);
+    return r;
+}
+
+/* What a task above has made is, or will be, as it was. */
+static bool is_there(const struct trp_stage_choice *above, uint32_t task)
+{
+    return (above->done && above->done[task]) || (above->remade && above->remade[task]);
+}
+
+/* Marks the values of which a task above runs. */
+static void mark_stale(const struct chooser *c, uint32_t i)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    uint32_t n = 0;
+    for (uint32_t a = 0; a < s->nafter; a++) {
+        const struct trp_stage_choice *above = &c->choice[s->after[a].index];
+        const struct trp_by_tasks *by = s->after[a].by ? &c->choice[i].by[n++] : NULL;
+        for (uint32_t k = 0; by && c->touched[s->after[a].index] && k < by->by.nabove;
+             k++)
+            if (!is_there(above, by->above[k].task))
+                by->stale[by->above[k].value] = 1;
+    }
+}
+
 /* Whether there are as many tasks as of each parent that runs again with `each`; if not,
  * what they are depends on what the parents do. */
 static bool as_many_as_above(const struct chooser *c, uint32_t i)
@@ -572,22 +700,37 @@ static bool as_many_as_above(const struct chooser *c, uint32_t i)
     const struct trp_pipeline_stage *s = &c->p->stages[i];
     for (uint32_t a = 0; a < s->nafter; a++) {
         uint32_t above = s->after[a].index;
-        if (s->after[a].each && c->touched[above] &&
+        if (s->after[a].each && !s->after[a].by && c->touched[above] &&
             c->choice[above].items.ntasks != c->choice[i].items.ntasks)
             return false;
     }
     return true;
 }
 
-/* Whether the counterparts above of task `t` do not run. */
-static bool each_done(const struct chooser *c, const struct trp_pipeline_stage *s,
-                      uint32_t t)
+/* Whether it is known which tasks above its tasks wait for. What is wrong there is told when
+ * the stage starts. */
+static bool is_linked(struct chooser *c, uint32_t i)
 {
+    trp_error why;
+    if (!as_many_as_above(c, i) ||
+        trp_resume_links(c->p, c->q->cwd, c->choice, i, &c->choice[i].items, &why) < 0)
+        return false;
+    if (c->choice[i].nby)
+        mark_stale(c, i);
+    return true;
+}
+
+/* Whether those above that task `t` of stage `i` waits for do not run. */
+static bool each_done(const struct chooser *c, uint32_t i, uint32_t t)
+{
+    const struct trp_pipeline_stage *s = &c->p->stages[i];
+    for (uint32_t k = 0; k < c->choice[i].nby; k++)
+        if (c->choice[i].by[k].stale[c->choice[i].by[k].values[t]])
+            return false;
     for (uint32_t a = 0; a < s->nafter; a++) {
         const struct trp_stage_choice *above = &c->choice[s->after[a].index];
-        if (s->after[a].each && c->touched[s->after[a].index] &&
-            !(t < above->items.ntasks &&
-              (above->done[t] || (above->remade && above->remade[t]))))
+        if (s->after[a].each && !s->after[a].by && c->touched[s->after[a].index] &&
+            !(t < above->items.ntasks && is_there(above, t)))
             return false;
     }
     return true;
@@ -806,7 +949,7 @@ static bool task_done(struct chooser *c, uint32_t i, uint32_t t)
         return false;
     if (r->print.high != print.high || r->print.low != print.low)
         because_of_parts(c, i);
-    else if (!each_done(c, s, t))
+    else if (!each_done(c, i, t))
         because(c, i, "the tasks before them run again");
     else if (files_stand(c, i, t, r, &v)) {
         note_gone(c, i, t, r);
@@ -854,7 +997,7 @@ static int find_done(struct chooser *c, uint32_t i)
     /* What is wrong with its foreach is told when the stage starts. */
     if (!choice->items.known && evaluate(c, i, NULL) < 0)
         return 0;
-    if (!as_many_as_above(c, i)) {
+    if (!is_linked(c, i)) {
         trp_items_free(&choice->items);
         because(c, i, "what it works on is made anew");
         drop_stage(c, i);
@@ -910,7 +1053,7 @@ static int forget_stale(struct chooser *c, uint32_t i)
         return 0;
     }
     c->again[i] = true;
-    if (whole || evaluate(c, i, NULL) < 0 || !as_many_as_above(c, i)) {
+    if (whole || evaluate(c, i, NULL) < 0 || !is_linked(c, i)) {
         drop_stage(c, i);
         return 0;
     }
@@ -918,7 +1061,7 @@ static int forget_stale(struct chooser *c, uint32_t i)
     if (!choice->done)
         return trp_error_set(c->err, TRP_ENOMEM, "out of memory for stage %s", s->name);
     for (uint32_t t = 0; t < choice->items.ntasks; t++) {
-        choice->done[t] = each_done(c, s, t);
+        choice->done[t] = each_done(c, i, t);
         if (!choice->done[t] && trp_items_values(&choice->items, t, &c->columns, &v))
             trp_done_log_drop_task(c->q->log,
                                    trp_task_id(choice, s->name, &choice->items, &v));
@@ -940,12 +1083,17 @@ static int choose_stage(struct chooser *c, uint32_t i)
 }
 
 /* `done` was for the choices of the stages below where no task is, items where no task
- * runs. */
+ * runs, but for those that tasks are found by. */
 static void tidy(struct chooser *c)
 {
+    memset(c->kept, 0, c->p->nstages * sizeof *c->kept);
+    for (uint32_t i = 0; i < c->p->nstages; i++)
+        for (uint32_t a = 0; c->choice[i].runs && a < c->p->stages[i].nafter; a++)
+            if (c->p->stages[i].after[a].by)
+                c->kept[c->p->stages[i].after[a].index] = true;
     for (uint32_t i = 0; i < c->p->nstages; i++) {
         struct trp_stage_choice *choice = &c->choice[i];
-        if (!choice->runs)
+        if (!choice->runs && !c->kept[i])
             trp_items_free(&choice->items);
         if (!choice->runs || (!choice->ndone && !choice->remade)) {
             free(choice->done);
@@ -1014,12 +1162,13 @@ int trp_resume_choose(const struct trp_resume_request *q, struct trp_stage_choic
         r = settle_gone(&c, c.p->order[k]);
     if (r == 0 && q->log)
         r = trp_done_log_sync(q->log, err);
+    if (r == 0)
+        tidy(&c);
     free_marks(&c, marks);
     if (r < 0) {
         trp_stage_choices_free(c.choice, n);
         return r;
     }
-    tidy(&c);
     *ret = c.choice;
     return 0;
 }
@@ -1079,6 +1228,7 @@ void trp_stage_choices_free(struct trp_stage_choice *v, uint32_t n)
     for (uint32_t i = 0; v && i < n; i++) {
         trp_items_free(&v[i].items);
         trp_buf_free(&v[i].named);
+        trp_resume_unlink(&v[i]);
         free(v[i].done);
         free(v[i].remade);
         trp_temp_made_free(&v[i]);

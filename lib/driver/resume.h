@@ -6,7 +6,8 @@
  * done, and every file that matched `outputs` then is still there with the same size and
  * time, or contents, and so are those of `inputs`. A stage that is to run `always` does,
  * with all its tasks. A stage all of whose tasks are done does not run at all. With
- * `each`, a task asks only whether its own counterpart above runs again.
+ * `each`, a task asks only whether its own counterpart above runs again; with `by`, whether
+ * one of those does that it waits for, and whether they are still the same.
  *
  * Where above a stage only such tasks run as never were done, a stage that waits for all of
  * them is decided *late*, when they have ended: it runs again if one of them succeeded.
@@ -23,7 +24,8 @@
  * counts where the stage's texts name TROUPE_TASK, how many there are where they name
  * TROUPE_TASKS; else a task is known by its item wherever in the list it stands. Of a table
  * with a key that is the key, and of its columns those count that the stage names, unless it
- * takes the row as a whole.
+ * takes the row as a whole. A group is known by its value; of its rows count how many there
+ * are and the columns that the stage names, or all where it names TROUPE_ROWS.
  */
 #ifndef TRP_DRIVER_RESUME_H
 #define TRP_DRIVER_RESUME_H
@@ -34,6 +36,7 @@
 #include "conf/options.h"
 #include "conf/pipeline.h"
 #include "core/profile/manager.h"
+#include "driver/by.h"
 #include "driver/done_log.h"
 #include "driver/foreach.h"
 #include "driver/temp_set.h"
@@ -77,7 +80,12 @@ struct trp_stage_choice {
     struct trp_print print; /* of its command, environment and params */
     bool by_index, by_count;
     bool by_row;          /* its texts have the whole row of a table */
+    bool by_rows;         /* … all rows of a group */
     struct trp_buf named; /* else the columns that they name, a NUL behind each */
+    struct trp_by_tasks
+        *by; /* what its tasks wait for, of each parent `by` a column, in
+                              * their order; once its tasks are known */
+    uint32_t nby;
     struct trp_print_parts parts;
     char why
         [320]; /* what was done is to be done again, because of this; "": nothing is */
@@ -121,6 +129,14 @@ bool trp_task_inputs(const struct trp_pipeline_stage *s, const char *cwd,
                      char **ret_unmatched);
 /* Of their names, sizes and times; never 0. */
 struct trp_print trp_inputs_print(const struct trp_outputs *files);
+
+/* Finds what the tasks of a stage, `own`, wait for by columns: choice[stage].by. `choice` has
+ * the items of the stages above; where it has not, they are evaluated and kept there. 0,
+ * TRP_EINVAL with FILE:LINE:COL, TRP_ENOMEM. */
+int trp_resume_links(const trp_pipeline *p, const char *cwd,
+                     struct trp_stage_choice *choice, uint32_t stage,
+                     const struct trp_items *own, trp_error *err);
+void trp_resume_unlink(struct trp_stage_choice *c);
 
 /* Which task it is, and what it runs. */
 struct trp_print trp_task_id(const struct trp_stage_choice *c, const char *stage,

@@ -59,7 +59,7 @@ static void add_direct(struct finding *f, uint32_t i)
     const struct trp_pipeline_stage *s = &f->p->stages[i];
     for (uint32_t a = 0; a < s->nafter; a++) {
         uint32_t maker = s->after[a].index;
-        bool each = s->after[a].each;
+        bool each = s->after[a].each && !s->after[a].by;
         if (f->p->stages[maker].temp_mark.line)
             add(f, (struct trp_temp_user){
                        maker, i, each, each && goes_by_task(&f->p->stages[maker], s)});

@@ -342,6 +342,7 @@ void trp_line_task_given_up(struct trp_buf *b, const struct trp_statistics *run,
         TRP_JSON_INT(b, "Parent Stage ID", t->parent.n);
         TRP_JSON_TEXT(b, "Parent Stage Name",
                       trp_statistics_stage_name(run, t->parent));
+        TRP_JSON_INT(b, "Parent Task Index", t->parent_task);
     } else {
         TRP_JSON_INT(b, "Failures", t->failures);
         TRP_JSON_TEXT(b, "Reason", t->reason);

@@ -153,9 +153,9 @@ void trp_event_stage_waits(trp_event_log *l, trp_stage_id stage, enum trp_wait w
 struct trp_event_given_up {
     trp_stage_id stage;
     uint32_t task;
-    trp_stage_id parent; /* skipped: whose task of the same number was given up; n ==
-                          * TRP_NONE: it failed */
-    const char *item;    /* any bytes; NULL: it has none */
+    trp_stage_id parent;  /* skipped: whose … n == TRP_NONE: it failed */
+    uint32_t parent_task; /* … task was given up */
+    const char *item;     /* any bytes; NULL: it has none */
     size_t item_size;
     /* Failed: */
     uint32_t failures;

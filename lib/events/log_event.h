@@ -120,6 +120,7 @@ enum trp_log_kind {
     X(END, REASON, JSON, counted, "Troupe Counted")                                    \
     X(LOST, SELF, ID, lost_task, "Task Index")                                         \
     X(LOST, SELF, ID, parent, "Parent Stage ID")                                       \
+    X(LOST, SELF, ID, parent_task, "Parent Task Index")                                \
     X(LOST, SELF, COUNT, failures, "Failures")                                         \
     X(LOST, SELF, TEXT, item, "Item")                                                  \
     X(LOST, SELF, TEXT, log, "Log")                                                    \

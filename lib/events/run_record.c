@@ -252,6 +252,9 @@ static int on_task_given_up(void *context, const struct trp_log_event *e)
     struct trp_run_given_up t = {.stage = {e->stage},
                                  .parent = {e->parent},
                                  .task = e->lost_task,
+                                 .parent_task = e->parent_task != TRP_NONE
+                                                    ? e->parent_task
+                                                    : e->lost_task, /* an old log's */
                                  .failures = e->failures};
     bool skipped = e->parent != TRP_NONE;
     if (!trp_record_is_stage(e) || e->lost_task == TRP_NONE ||

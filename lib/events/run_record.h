@@ -38,7 +38,7 @@ struct trp_run_step {
 /* A task that was given up, as struct trp_event_given_up has it; strings NULL: none. */
 struct trp_run_given_up {
     trp_stage_id stage, parent;
-    uint32_t task, failures;
+    uint32_t task, parent_task, failures;
     char *item, *reason, *log;
 };
 

@@ -345,12 +345,14 @@ static int on_skipped(void *context, const struct trp_log_event *e)
     const struct known *k = find_known(context, e->parent);
     if (!s)
         return 0;
+    uint32_t above = e->parent_task != TRP_NONE ? e->parent_task : e->lost_task;
     return add_lost(context, s, "skipped",
-                    json_pack("{s:I, s:o, s:s, s:o}", "task",
+                    json_pack("{s:I, s:o, s:s, s:I, s:o}", "task",
                               (json_int_t)trp_log_or_0(e->lost_task), "name",
                               name_of(context, e->stage, e->lost_task), "after",
-                              k ? k->name : "", "after_name",
-                              name_of(context, e->parent, e->lost_task)));
+                              k ? k->name : "", "after_task",
+                              (json_int_t)trp_log_or_0(above), "after_name",
+                              name_of(context, e->parent, above)));
 }
 
 /* ---- what was told ---- */

@@ -110,6 +110,9 @@ struct trp_command_stage {
     const char *cwd;
     struct trp_command_text *templates; /* what of these each task fills in */
     uint32_t ntemplates;
+    bool has_rows;      /* words of argv become one a row of the task: */
+    const char **words; /* argv, of the attempt that was started last */
+    uint32_t words_cap;
     bool own_program;  /* each task has its own */
     char **program;    /* what to try to exec, in order; NULL-terminated */
     int logs;          /* the folder of its logs, … */

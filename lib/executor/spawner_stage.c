@@ -12,11 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "executor/spawner_internal.h"
 
 /* Strings of an attempt besides resources and columns: executor.h, the token, a gang's
  * ranks. */
-enum { OWN_STRINGS = 20, MAX_RESOURCES = 256 };
+enum { OWN_STRINGS = 21, MAX_RESOURCES = 256 };
 
 /* Of a command, looked at for an MPI's program: a shell's text may be a whole script. */
 enum { WORDS_MAX = 100 };
@@ -26,7 +27,7 @@ static const char *const own_names[] = {
     "TROUPE_STAGE",     "TROUPE_PROFILE",   "TROUPE_CPUS",          "TROUPE_EXECUTOR",
     "TROUPE_RUN",       "TROUPE_RUN_DIR",   "TROUPE_SCRATCH",       "TROUPE_TOKEN",
     "TROUPE_RANK",      "TROUPE_RANKS",     "TROUPE_ITEM",          "TROUPE_ITEM_DIR",
-    "TROUPE_ITEM_NAME", "TROUPE_ITEM_STEM", "TROUPE_ITEM_EXT",
+    "TROUPE_ITEM_NAME", "TROUPE_ITEM_STEM", "TROUPE_ITEM_EXT",      "TROUPE_ROWS",
 };
 
 static bool is_name(const char *entry, const char *name)
@@ -130,12 +131,51 @@ static bool find_templates(struct trp_command_stage *s)
     s->cwd = c->cwd;
     take_text(s, &s->cwd);
     for (uint32_t i = 0; i < c->nargv; i++) {
+        size_t n;
+        bool rows = trp_template_rows(c->argv[i], &n);
         s->argv[i] = c->argv[i];
-        take_text(s, &s->argv[i]);
+        s->has_rows = s->has_rows || rows;
+        if (!rows)
+            take_text(s, &s->argv[i]);
     }
     for (size_t i = 0; i < nenv; i++)
         take_text(s, &s->env[s->nown + i]);
     return true;
+}
+
+static bool add_word(struct trp_command_stage *s, uint32_t *n, const char *word)
+{
+    if (!TRP_ARRAY_GROW(s->words, *n, s->words_cap))
+        return false;
+    s->words[(*n)++] = word;
+    return true;
+}
+
+/* Those of an item's rows; they stay where they are, each with a NUL behind it. */
+static bool add_rows(struct trp_command_stage *s, uint32_t *n, const char *name,
+                     size_t size, const struct trp_task_values *v)
+{
+    const char *end = v->item + v->item_size;
+    size_t length;
+    for (const char *at = v->item; v->item && at < end; at += length + 1) {
+        length = strnlen(at, (size_t)(end - at));
+        if (length > size + 1 && at[0] == '*' && at[size + 1] == '=' &&
+            memcmp(at + 1, name, size) == 0 && !add_word(s, n, at + size + 2))
+            return false;
+    }
+    return true;
+}
+
+static bool fill_words(struct trp_command_stage *s, const struct trp_task_values *v)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->command.nargv; i++) {
+        size_t size;
+        const char *name = trp_template_rows(s->command.argv[i], &size);
+        if (!(name ? add_rows(s, &n, name, size, v) : add_word(s, &n, s->argv[i])))
+            return false;
+    }
+    return add_word(s, &n, NULL);
 }
 
 bool trp_command_stage_fill(struct trp_command_stage *s, struct trp_buf *b,
@@ -157,8 +197,10 @@ bool trp_command_stage_fill(struct trp_command_stage *s, struct trp_buf *b,
     const char *text = (const char *)b->data;
     for (uint32_t i = 0; i < s->ntemplates && !b->failed; i++, text += strlen(text) + 1)
         *s->templates[i].at = text;
-    if (b->failed || !s->own_program)
-        return !b->failed;
+    if (b->failed || (s->has_rows && !fill_words(s, v)))
+        return false;
+    if (!s->own_program)
+        return true;
     program_free(s);
     return make_program(s);
 }
@@ -172,6 +214,7 @@ static void stage_free(struct trp_keeper *k, struct trp_command_stage *s)
     program_free(s);
     free(s->env);
     free(s->argv);
+    free(s->words);
     free(s->templates);
     trp_places_free(&s->places);
     trp_command_free(&s->command);

@@ -187,7 +187,7 @@ static uint32_t add_resources(struct trp_buf *b, const struct trp_launch *l,
     return count;
 }
 
-/* The item, its pieces as a path, and its columns. */
+/* The item, its pieces as a path, its columns, and the file with its rows. */
 static uint32_t add_item(struct trp_buf *b, const char *item, size_t size)
 {
     static const char *const pieces[][2] = {
@@ -204,12 +204,17 @@ static uint32_t add_item(struct trp_buf *b, const char *item, size_t size)
         const char *piece = trp_path_piece(pieces[i][1], item, text, &n);
         add_variable(b, pieces[i][0], piece, n);
     }
-    for (size_t at = text; at < size; at += n, count++) {
+    for (size_t at = text; at < size; at += n) {
         at++; /* the NUL in front */
         n = trp_item_text_size(item + at, size - at);
-        trp_put_raw(b, "TROUPE_COL_", 11);
+        if (n && item[at] == '*') /* words of argv */
+            continue;
+        trp_put_raw(b, "TROUPE_COL_", n && item[at] == '=' ? 7 : 11);
+        if (n && item[at] == '=')
+            trp_put_raw(b, "ROWS", 4);
         trp_put_raw(b, item + at, n);
         trp_put_u8(b, 0);
+        count++;
     }
     return count;
 }
@@ -383,7 +388,7 @@ static bool start_process(struct trp_keeper *k, struct trp_running *r, struct st
 
 static bool start_task(struct trp_keeper *k, struct trp_running *r, struct start *s)
 {
-    s->argv = r->stage->argv;
+    s->argv = r->stage->has_rows ? r->stage->words : r->stage->argv;
     s->program = r->stage->program;
     s->cwd = r->stage->cwd;
     return start_process(k, r, s);
@@ -448,7 +453,8 @@ static bool start_entry(struct trp_keeper *k, struct trp_running *r,
         return false;
     }
     trp_outputs_before(r);
-    if (stage->ntemplates && !trp_command_stage_fill(stage, &k->texts, &values)) {
+    if ((stage->ntemplates || stage->has_rows) &&
+        !trp_command_stage_fill(stage, &k->texts, &values)) {
         trp_keeper_refuse(k, l->attempt, "out of memory");
         return false;
     }

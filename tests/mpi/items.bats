@@ -45,7 +45,7 @@ listed() {
     [ "$(grep -c '"TroupeTaskSkipped"' troupe-runs/r/events.jsonl)" = 2 ]
     run -0 troupe report --json r
     [[ "$output" == *'"given_up":[{"stage":"align","task":2,"name":null,"item":"c","failures":2,"reason":"exit status 3","log":"logs/align/2.1.err","see":"troupe logs r align 2"}]'* ]]
-    [[ "$output" == *'"skipped":[{"stage":"sort","task":2,"name":null,"item":"c","after":"align"},{"stage":"call","task":2,"name":null,"item":"c","after":"sort"}]'* ]]
+    [[ "$output" == *'"skipped":[{"stage":"sort","task":2,"name":null,"item":"c","after":"align","after_task":2},{"stage":"call","task":2,"name":null,"item":"c","after":"sort","after_task":2}]'* ]]
     [[ "$output" == *'"total":{"tasks":14,"attempts":12,"failed":2,"given_up":1,"skipped":2,'* ]]
     run -0 troupe report r
     [[ "$output" == *"given up  skipped"* ]]
@@ -306,4 +306,101 @@ Y
     run -0 troupe plan p.yaml
     troupe run --local=2 --run-name r p.yaml
     [ "$(cat troupe-runs/r/logs/a/*.out)" = $'1 A 1,2 A\n1 B 3 B\n2 A 1,2 A\n2 B 3 B' ]
+}
+
+# lanes: the example of the cookbook, with its tables and commands. Each command writes down what
+# it is given; a lane whose reads are `bad` cannot be aligned.
+lanes() {
+    awk '/^## / { on = /^## Lanes to samples/ } on && /^```/ { block = !block; next } on && block' \
+        "$TROUPE_SOURCE/docs/cookbook.md" >p.yaml
+    printf '%s\t%s\t%s\t%s\t%s\n' lane sample cohort reads bam \
+        l1 s2 old r1 l1.bam l2 s1 old r2 l2.bam l3 s2 old r3 l3.bam l4 s3 new r4 l4.bam l5 s9 no r5 l5.bam >lanes.tsv
+    printf '%s\t%s\t%s\n' sample cohort merged s1 old s1.merged s2 old s2.merged s3 new s3.merged >samples.tsv
+    for i in align merge call; do
+        printf '#!/bin/sh\n[ "$1" != bad ] || exit 3\necho %s "$TROUPE_ITEM" "$TROUPE_COL_cohort": "$@" >>ran\n' $i >$i
+        chmod +x $i
+    done
+}
+
+@test "the cookbook's lanes become samples, and samples cohorts" {
+    lanes
+    run -0 troupe plan --local=2 p.yaml
+    [[ "$output" =~ merge\ +default\ +4\ +align\ \(by\ sample\) ]]
+    [[ "$output" =~ call\ +default\ +2\ +merge\ \(by\ cohort\) ]]
+    troupe run --local=2 --run-name r p.yaml
+    [ "$(grep -v ^align ran | sort)" = "call new new: new.vcf s3.merged
+call old old: old.vcf s1.merged s2.merged
+merge s1 old: s1.merged l2.bam
+merge s2 old: s2.merged l1.bam l3.bam
+merge s3 new: s3.merged l4.bam
+merge s9 no: s9.merged l5.bam" ]
+    [ "$(cat troupe-runs/r/state/rows/merge/0.tsv)" = "$(sed -n '1p;2p;4p' lanes.tsv)" ]
+    # Nothing has changed but where samples stand in the table.
+    rm ran
+    sed -n '1p;5p;6p;3p;2p;4p' lanes.tsv >t && mv t lanes.tsv
+    run -0 troupe run --local=2 --resume r
+    [ ! -e ran ]
+    # A lane more: its sample is merged again, and its cohort called; a changed one likewise.
+    printf 'l6\ts3\tnew\tr6\tl6.bam\n' >>lanes.tsv
+    sed -i 's/r2/r2b/' lanes.tsv
+    run -0 --separate-stderr troupe run --local=2 --resume r
+    [ "$(sort ran)" = "align l2	s1	old	r2b	l2.bam old: r2b l2.bam
+align l6	s3	new	r6	l6.bam new: r6 l6.bam
+call new new: new.vcf s3.merged
+call old old: old.vcf s1.merged s2.merged
+merge s1 old: s1.merged l2.bam
+merge s3 new: s3.merged l4.bam l6.bam" ]
+    [[ "$stderr" == *"stage merge: 2 tasks that were done are to run again: "* ]]
+    run -0 troupe sim --cluster "$TROUPE_SOURCE/examples/sim/cluster.yaml" --durations <(printf 'durations: 1\nstages: {align: 10s, merge: 1s, call: 1s}\n') p.yaml
+}
+
+@test "a lane that is given up skips its sample and cohort, and is tolerated there" {
+    lanes
+    sed -i 's/r3/bad/; ' lanes.tsv
+    sed -i '/name: align/a\    tolerate: 1' p.yaml
+    run -0 --separate-stderr troupe run --local=2 --run-name r p.yaml
+    [ "$(grep -v ^align ran | sort | cut -d: -f1)" = "call new new
+merge s1 old
+merge s3 new
+merge s9 no" ]
+    [[ "$stderr" == *"stage merge: task 0 was skipped: task 2 of stage align was given up; item s2"* ]]
+    [[ "$stderr" == *"stage call: task 0 was skipped: task 0 of stage merge was given up; item old"* ]]
+    run -0 troupe report --json r
+    [[ "$output" == *'"skipped":[{"stage":"merge","task":0,"item":"s2","after":"align","after_task":2},{"stage":"call","task":0,"item":"old","after":"merge","after_task":0}]'* ]]
+    run -0 troupe explain r merge
+    [[ "$output" == *"task 0 was skipped: task 2 of stage align was given up"* ]]
+    # What was given up runs now, and only what comes after it.
+    sed -i 's/bad/r3/' lanes.tsv
+    rm ran
+    run -0 troupe run --local=2 --resume r
+    [ "$(cut -d' ' -f1,2 ran | cut -f1)" = "align l3
+merge s2
+call old" ]
+}
+
+@test "what group and by name is looked for in the tables before anything starts" {
+    lanes
+    printf 's1\tlost\tx\n' >>samples.tsv
+    for how in plan "run --local=2"; do
+        run -2 troupe $how p.yaml
+        [[ "$output" == *"p.yaml:11:32: stage call: by: no row of stage merge (lanes.tsv) has cohort lost, which task 2 waits for; add one, or take it out of samples.tsv"* ]]
+    done
+    lanes
+    sed -i 's/by: sample/by: sampel/' p.yaml
+    run -2 troupe plan p.yaml
+    [[ "$output" == *'p.yaml:7:32: stage merge: by: the table lanes.tsv of stage merge has no column sampel; did you mean "sample"?'* ]]
+    lanes
+    sed -i 's/rows.bam/col.bam/' p.yaml
+    for how in plan "run --local=2"; do
+        run -2 troupe $how p.yaml
+        [[ "$output" == *'p.yaml:9:'*': stage merge: ${col.bam}: the rows of sample s2 differ in it; write ${rows.bam}, a word of argv that becomes one a row, or read the file $TROUPE_ROWS'* ]]
+    done
+    lanes
+    sed -i 's/group: sample/group: sampel/' p.yaml
+    run -2 troupe plan p.yaml
+    [[ "$output" == *'stage merge: group: the table lanes.tsv has no column sampel; did you mean "sample"?'* ]]
+    sed -i 's/by: sample/by: lane/; s/group: sampel/group: sample/' p.yaml
+    run -2 troupe plan p.yaml
+    [[ "$output" == *"stage merge: by: the rows of sample s2 differ in the column lane"* ]]
+    [ ! -e ran ]
 }

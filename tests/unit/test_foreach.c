@@ -1,5 +1,6 @@
 /* The tasks of a stage: files, items, lines, tasks; what is refused and where. */
 #include "driver/foreach.h"
+#include "driver/group.h"
 #include "driver/kept_lists.h"
 #include "driver_files.h"
 #include "unit.h"
@@ -256,6 +257,38 @@ TEST("the key of a row, which no other row has, is the name of its task")
             "p.yaml:5:34: stage s: key: the table t.csv has no column n; the "
             "columns are s, nn");
     files_free(d);
+}
+
+TEST("a group of rows is a task, with what all of them have in common")
+{
+    char *dir = files_new();
+    files_put(dir, "t.csv",
+              "lane,sample,kind\nl1,b,x\nl2,a,\"y,z\"\n\"l,3\",b,\"x\"\n");
+    struct trp_items items = {0};
+    trp_pipeline *p;
+    trp_error err;
+    expect(dir, "    foreach: {table: t.csv, group: sample}\n", "b|a");
+    expect_names(dir, "    foreach: {table: t.csv, group: sample}\n", "b|a");
+    static const char stage[] = "troupe: 1\nstages:\n  - name: s\n    argv: [x, "
+                                "\"${rows.lane}\", \"${rows.lane}\", \"${col.kind}\"]\n"
+                                "    foreach: {table: t.csv, group: sample}\n";
+    p = pipeline_of(stage);
+    g_assert_cmpint(trp_foreach_evaluate(p, p->stages, dir, &items, &err), ==, 0);
+    struct trp_buf b = {0};
+    struct trp_task_values v;
+    g_assert_true(trp_items_values(&items, 0, &b, &v));
+    trp_group_put_rows(p->stages, &items, 0, "/r/0.csv", &b);
+    static const char wanted[] = "b\0sample=b\0kind=x\0*lane=l1\0*lane=l,3\0=/r/0.csv";
+    g_assert_cmpmem(b.data, b.size, wanted, sizeof wanted - 1);
+    g_autofree char *rows = g_build_filename(dir, "rows.csv", NULL);
+    g_assert_cmpint(trp_group_write(&items, 0, rows, &err), ==, 0);
+    g_autofree char *text = NULL;
+    g_file_get_contents(rows, &text, NULL, NULL);
+    g_assert_cmpstr(text, ==, "lane,sample,kind\nl1,b,x\n\"l,3\",b,\"x\"\n");
+    trp_buf_free(&b);
+    trp_items_free(&items);
+    trp_pipeline_free(p);
+    files_free(dir);
 }
 
 /* A million rows cost their bytes and 16 more each. */

@@ -20,6 +20,17 @@ static bool is_column(const char *name, size_t size)
     return name[4] != '\0';
 }
 
+const char *trp_template_rows(const char *text, size_t *ret_size)
+{
+    char name[128] = "col.";
+    size_t n = strncmp(text, "${rows.", 7) == 0 ? strcspn(text + 7, "}") : 0;
+    if (!n || n > sizeof name - 5 || text[7 + n] != '}' || text[8 + n])
+        return NULL;
+    memcpy(name + 4, text + 7, n);
+    *ret_size = n;
+    return is_column(name, n + 4) ? text + 7 : NULL;
+}
+
 bool trp_template_is_of_item(const char *name, size_t size)
 {
     return is(name, size, "item") || is(name, size, "dir") || is(name, size, "name") ||

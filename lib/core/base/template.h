@@ -10,7 +10,9 @@
  *                      without a slash dir is "."
  *   col.NAME           a column of the item
  *
- * An item's bytes are its text and then, a NUL before each, its columns as NAME=VALUE.
+ * An item's bytes are its text and then, a NUL before each, its columns as NAME=VALUE. Of
+ * one that is a group of rows, a value of each row follows as *NAME=VALUE for what a word of
+ * a command is to be, and at last the file with its rows as =PATH.
  *
  *     struct trp_template_part part;
  *     while (trp_template_next(&text, &values, &part))
@@ -46,6 +48,8 @@ bool trp_template_is_name(const char *name, size_t size);
 /* Whether it needs an item. */
 bool trp_template_is_of_item(const char *name, size_t size);
 bool trp_template_names_task(const char *text);
+/* The name of the column where the text is `${rows.NAME}` and no more; NULL: it is not. */
+const char *trp_template_rows(const char *text, size_t *ret_size);
 /* The next part from *at on, moving it; false at the end. */
 bool trp_template_next(const char **at, const struct trp_task_values *v,
                        struct trp_template_part *ret);

@@ -23,6 +23,10 @@ static void stage_ready(struct trp_virtual_run *r, uint32_t engine_stage)
                   .ntasks = r->c.ntasks[i],
                   .prefer = places->prefer}
     };
+    const struct trp_stage_spec *s = &r->specs.stages[engine_stage];
+    for (uint32_t a = 0; a < s->nparents; a++)
+        ev.tasks.nby += s->parents[a].by;
+    ev.tasks.by = ev.tasks.nby ? r->c.by[i] : NULL;
     trp_virtual_step(r, &ev);
     trp_stage_places_free(places);
 }

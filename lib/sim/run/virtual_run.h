@@ -22,6 +22,9 @@ struct trp_virtual_run_config {
     trp_profiles *profiles; /* the engine may add some */
     const trp_profile_id *ids;
     const uint32_t *ntasks; /* of each stage */
+    const struct trp_by *const
+        *by; /* … of each parent that it comes after by a column, in
+                                     * their order; NULL: none does */
     const trp_options *options;
     struct trp_engine_config engine;
     const trp_sim_cluster *cluster;

@@ -14,6 +14,7 @@ struct whole {
     trp_sim_cluster *cluster;
     trp_sim_durations *durations;
     uint32_t *ntasks;
+    struct trp_by **by; /* of each stage, of each parent by a column */
     struct trp_virtual_play plays[PLAYS_MAX];
     struct trp_policy_run runs[PLAYS_MAX]; /* results borrow their profiles' names */
     uint32_t nplays;
@@ -41,6 +42,55 @@ static int count_tasks(struct whole *w, uint32_t i, trp_error *err)
                   : 0;
 }
 
+/* Tasks of both in their order, as evenly as can be. */
+static int spread(uint32_t n, uint32_t nabove, struct trp_by *ret)
+{
+    uint64_t values = n < nabove ? n : nabove;
+    uint32_t *of = calloc((size_t)n + 1, sizeof *of);
+    struct trp_by_task *above = calloc((size_t)nabove + 1, sizeof *above);
+    for (uint32_t t = 0; of && values && t < n; t++)
+        of[t] = (uint32_t)(t * values / n);
+    for (uint32_t t = 0; above && values && t < nabove; t++)
+        above[t] = (struct trp_by_task){t, (uint32_t)(t * values / nabove)};
+    *ret = (struct trp_by){.nvalues = values ? (uint32_t)values : n > 0,
+                           .values = of,
+                           .ntasks = n,
+                           .above = above,
+                           .nabove = values ? nabove : 0};
+    return of && above ? 0 : TRP_ENOMEM;
+}
+
+static void by_free(struct trp_by *by)
+{
+    free((void *)(uintptr_t)by->values);
+    free((void *)(uintptr_t)by->above);
+    *by = (struct trp_by){0};
+}
+
+/* As the tables say, where they say it for so many tasks. */
+static int link_tasks(struct whole *w, uint32_t i, trp_error *err)
+{
+    const struct trp_pipeline_stage *s = &w->q->pipeline->stages[i];
+    uint32_t n = 0;
+    int rc = 0;
+    w->by[i] = calloc((size_t)s->nafter + 1, sizeof **w->by);
+    for (uint32_t a = 0; a < s->nafter && w->by[i] && rc == 0; a++) {
+        uint32_t nabove = w->ntasks[s->after[a].index];
+        if (!s->after[a].by)
+            continue;
+        struct trp_by *by = &w->by[i][n++];
+        bool told = w->q->by(w->q->context, s, &s->after[a], by) == 0;
+        if (told && by->ntasks == w->ntasks[i] &&
+            (!by->nabove || by->above[by->nabove - 1].task < nabove))
+            continue;
+        by_free(by);
+        rc = spread(w->ntasks[i], nabove, by);
+    }
+    return w->by[i] && rc == 0
+               ? 0
+               : trp_error_set(err, TRP_ENOMEM, "out of memory for the simulation");
+}
+
 static int load_cluster(struct whole *w, trp_error *err)
 {
     const char *text = w->q->cluster_text;
@@ -65,8 +115,13 @@ static int load(struct whole *w, trp_error *err)
     w->ntasks = calloc((size_t)p->nstages + 1, sizeof *w->ntasks);
     if (rc == 0 && !w->ntasks)
         rc = trp_error_set(err, TRP_ENOMEM, "out of memory for the simulation");
+    w->by = calloc((size_t)p->nstages + 1, sizeof *w->by);
+    if (rc == 0 && !w->by)
+        rc = trp_error_set(err, TRP_ENOMEM, "out of memory for the simulation");
     for (uint32_t i = 0; i < p->nstages && rc == 0; i++)
         rc = count_tasks(w, i, err);
+    for (uint32_t i = 0; i < p->nstages && rc == 0; i++)
+        rc = link_tasks(w, i, err);
     return rc;
 }
 
@@ -76,6 +131,7 @@ static int play(struct whole *w, const struct trp_policy *policy, trp_error *err
     struct trp_virtual_play *v = &w->plays[w->nplays];
     struct trp_virtual_run_config c = {.pipeline = w->q->pipeline,
                                        .ntasks = w->ntasks,
+                                       .by = (const struct trp_by *const *)w->by,
                                        .cluster = w->cluster,
                                        .durations = w->durations,
                                        .seed = w->q->seed,
@@ -135,6 +191,12 @@ int trp_whole_play(const struct trp_whole_request *q, FILE *out, trp_error *err)
         trp_virtual_result_free(&w.plays[i].result);
         trp_policy_run_free(&w.runs[i]);
     }
+    for (uint32_t i = 0; w.by && i < q->pipeline->nstages; i++) {
+        for (uint32_t a = 0; w.by[i] && a < q->pipeline->stages[i].nafter; a++)
+            by_free(&w.by[i][a]);
+        free(w.by[i]);
+    }
+    free(w.by);
     free(w.ntasks);
     trp_sim_durations_free(w.durations);
     trp_sim_cluster_free(w.cluster);

@@ -39,6 +39,10 @@ struct trp_whole_request {
      * error, which is told unless the durations file knows. */
     int (*count)(void *context, const struct trp_pipeline_stage *s, uint32_t *ret_tasks,
                  trp_error *err);
+    /* Which tasks of a stage wait for which above by a column; its arrays are malloc'ed.
+     * Negative: the tables cannot tell. */
+    int (*by)(void *context, const struct trp_pipeline_stage *s,
+              const struct trp_after *a, struct trp_by *ret);
     void *context;
 };
 
