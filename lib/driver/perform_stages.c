@@ -436,9 +436,27 @@ static void show_end(trp_driver *d, const struct trp_driver_stage *s,
     trp_progress_stage_ended(d->progress, d->now, &end);
 }
 
-void trp_perform_stage_ended(trp_driver *d, const struct trp_action *a)
+/* The engine knows tasks by their numbers: "task 1 failed once" is told with its name. */
+static struct trp_action with_name(const struct trp_driver_stage *s,
+                                   const struct trp_action *a, char *buf, size_t size)
 {
-    struct trp_driver_stage *s = trp_driver_stage_of(d, a->stage_ended.stage);
+    struct trp_action own = *a;
+    char number[24], word[TRP_TASK_WORD];
+    size_t n = (size_t)snprintf(number, sizeof number, "task %u ", a->stage_ended.task);
+    if (!a->stage_ended.text || strncmp(a->stage_ended.text, number, n) != 0)
+        return own;
+    snprintf(buf, size, "task %s %s",
+             trp_driver_task_word(s, a->stage_ended.task, word),
+             a->stage_ended.text + n);
+    own.stage_ended.text = buf;
+    return own;
+}
+
+void trp_perform_stage_ended(trp_driver *d, const struct trp_action *action)
+{
+    struct trp_driver_stage *s = trp_driver_stage_of(d, action->stage_ended.stage);
+    char text[TRP_ERROR_TEXT];
+    const struct trp_action own = with_name(s, action, text, sizeof text), *a = &own;
     int64_t at = trp_driver_wall(d, d->now);
     s->ended = true;
     d->stages_done++;

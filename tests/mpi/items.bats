@@ -291,6 +291,9 @@ Y
     [[ "$output" == *"task s02, attempt 0: exit status 1, after "* ]]
     [[ "$output" == *"task key=7 was given up after 1 failure"* ]]
     [[ "$output" == *"task s02 was skipped: task s02 of stage align was given up"* ]]
+    run -1 troupe run --local=1 --run-name q p.yaml
+    run -0 troupe explain q align
+    [[ "$output" == *"because: task s02 failed once"* ]]
     run -0 troupe report --json r
     [[ "$output" == *'{"stage":"align","task":1,"name":"s02","item":"y\ts02",'* ]]
     [[ "$output" == *'{"stage":"merge","task":2,"name":"7","item":"z\t7","after":"align"}'* ]]
