@@ -384,7 +384,8 @@ struct trp_print trp_task_print(const struct trp_stage_choice *c,
         return trp_print_of(all, sizeof all);
     size_t n;
     trp_put_raw(&b, all, sizeof all);
-    const char *end, *at = by_key(c, items, v) ? columns_of(v, &end) : NULL, *column;
+    const char *end = NULL, *column;
+    const char *at = by_key(c, items, v) ? columns_of(v, &end) : NULL;
     while (at && (column = next_column(&at, end, &n)))
         if (is_named(c, column, n))
             trp_put_raw(&b, column, n + (column + n < end)); /* with its NUL */
