@@ -54,7 +54,7 @@ struct running {
     bool kept;       /* what is known of its tasks outlives it, for those below: */
     uint32_t ntasks; /* these … */
     uint32_t
-        lent; /* its items outlive it, for so many stages by a column that are to begin */
+        lent; /* its items outlive it, for so many stages by a column that are to end */
     uint8_t *rows;  /* of each task: the file with its rows was written */
     bool by_above;  /* what is done of it was to be seen when those above had ended */
     bool late;      /* a task ended after it */
@@ -261,7 +261,8 @@ static int tell_links(trp_command_job *j, uint32_t stage, struct trp_stage_tasks
     return 0;
 }
 
-/* Nobody asks the stages above for their items any more on its behalf. */
+/* Nobody asks the stages above for their items any more on its behalf: who its tasks wait
+ * for, or what one is called for which a task of its was skipped. */
 static void give_back(trp_command_job *j, uint32_t stage)
 {
     const struct trp_pipeline_stage *s = stage_of(j, stage);
@@ -325,7 +326,6 @@ static int stage_tasks(void *context, uint32_t stage, struct trp_stage_tasks *re
         rc = find_links(j, stage, &why);
     if (rc == 0)
         rc = tell_links(j, stage, ret, &why);
-    give_back(j, stage);
     if (rc == 0)
         rc = trp_stage_places_make(s, r->items.ntasks, values_of_task, r, &r->places,
                                    &why);
@@ -1211,6 +1211,7 @@ static void stage_ended(void *context, uint32_t stage, const struct trp_action *
         running_free(&j->running[stage]);
     } else
         running_end(&j->running[stage]);
+    give_back(j, stage);
 }
 
 void trp_command_job_ended(trp_command_job *j)

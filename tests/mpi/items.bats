@@ -296,7 +296,7 @@ Y
     [[ "$output" == *"because: task s02 failed once"* ]]
     run -0 troupe report --json r
     [[ "$output" == *'{"stage":"align","task":1,"name":"s02","item":"y\ts02",'* ]]
-    [[ "$output" == *'{"stage":"merge","task":2,"name":"7","item":"z\t7","after":"align"}'* ]]
+    [[ "$output" == *'{"stage":"merge","task":2,"name":"7","item":"z\t7","after":"align","after_task":2}'* ]]
 }
 
 @test "a product of a list and a table has the columns of both" {
@@ -366,12 +366,12 @@ merge s3 new: s3.merged l4.bam l6.bam" ]
 merge s1 old
 merge s3 new
 merge s9 no" ]
-    [[ "$stderr" == *"stage merge: task 0 was skipped: task 2 of stage align was given up; item s2"* ]]
-    [[ "$stderr" == *"stage call: task 0 was skipped: task 0 of stage merge was given up; item old"* ]]
+    [[ "$stderr" == *"stage merge: task s2 was skipped: task l3 of stage align was given up"* ]]
+    [[ "$stderr" == *"stage call: task old was skipped: task s2 of stage merge was given up"* ]]
     run -0 troupe report --json r
-    [[ "$output" == *'"skipped":[{"stage":"merge","task":0,"item":"s2","after":"align","after_task":2},{"stage":"call","task":0,"item":"old","after":"merge","after_task":0}]'* ]]
+    [[ "$output" == *'"skipped":[{"stage":"merge","task":0,"name":"s2","item":"s2","after":"align","after_task":2},{"stage":"call","task":0,"name":"old","item":"old","after":"merge","after_task":0}]'* ]]
     run -0 troupe explain r merge
-    [[ "$output" == *"task 0 was skipped: task 2 of stage align was given up"* ]]
+    [[ "$output" == *"task s2 was skipped: task l3 of stage align was given up"* ]]
     # What was given up runs now, and only what comes after it.
     sed -i 's/bad/r3/' lanes.tsv
     rm ran
@@ -379,6 +379,26 @@ merge s9 no" ]
     [ "$(cut -d' ' -f1,2 ran | cut -f1)" = "align l3
 merge s2
 call old" ]
+}
+
+@test "who waits by a column for a task of a stage that is over is told what that is called" {
+    printf '%s\t%s\n' lane sample l1 s1 l2 s2 l3 s2 >lanes.tsv
+    cat >p.yaml <<'Y'
+troupe: 1
+stages:
+  - name: align
+    tolerate: 1
+    foreach: {table: lanes.tsv}
+    run: |
+      if [ $TROUPE_COL_lane = l3 ]; then
+        until [ -e l1 -a -e l2 ]; do sleep 0.05; done
+        exit 3
+      fi
+      touch $TROUPE_COL_lane
+  - {name: merge, foreach: {table: lanes.tsv, group: sample}, after: [{stage: align, by: sample}], run: "true"}
+Y
+    run -0 --separate-stderr troupe run --local=2 p.yaml
+    [[ "$stderr" == *"stage merge: task s2 was skipped: task l3 of stage align was given up"* ]]
 }
 
 @test "what group and by name is looked for in the tables before anything starts" {

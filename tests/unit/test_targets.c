@@ -56,7 +56,8 @@ TEST("each profile has its own deadline")
     g_assert_cmpuint(trp_targets_of(t, 0), ==, 1);
     g_assert_cmpuint(trp_targets_of(t, 1), ==, 0);
     g_assert_cmpint(trp_targets_due(t), ==, SECOND * 3 / 2);
-    tick(t, SECOND * 3 / 2);
+    g_assert_false(tick(t, SECOND * 5 / 4)); /* nothing has changed */
+    g_assert_true(tick(t, SECOND * 3 / 2));
     g_assert_cmpuint(trp_targets_of(t, 0), ==, 1);
     g_assert_cmpuint(trp_targets_of(t, 1), ==, 1);
     trp_targets_free(t);
