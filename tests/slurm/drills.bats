@@ -5,7 +5,8 @@ load slurm.bash
 load run.bash
 
 setup_file() {
-    cluster_up -n 4 --gpus 2 --racks 2 --fast --conf KillWait=10 --conf SlurmdTimeout=30
+    # A busy machine needs its time to tidy up before Slurm kills what is left.
+    cluster_up -n 4 --gpus 2 --racks 2 --fast --conf KillWait=30 --conf SlurmdTimeout=30
 }
 
 teardown() {
