@@ -781,7 +781,7 @@ int by_table(trp_task *t, const void *a, size_t na, const void *b, size_t nb,
     int64_t x = trp_as_i64(a, na), y = trp_as_i64(b, nb);
     if (t && !table)
         return 0;
-    if (x == 39 && size < 2 * sizeof(*table))
+    if ((x == 39 || y == 39) && size < 2 * sizeof(*table))
         trp_task_error(t, "the table has no place for %d", 39);
     return table && table[0] ? (x > y) - (x < y) : (x < y) - (x > y);
 }
