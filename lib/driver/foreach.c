@@ -324,18 +324,6 @@ static int wrong_table(const struct trp_foreach_place *at, int code,
 
 /* ---- tables ---- */
 
-struct cell {
-    struct trp_print print;
-    uint32_t row;
-};
-
-static int by_print(const void *a, const void *b)
-{
-    const struct cell *x = a, *y = b;
-    int r = memcmp(&x->print, &y->print, sizeof x->print);
-    return r ? r : x->row < y->row ? -1 : x->row > y->row;
-}
-
 /* Appends the value of a row's column; its size. */
 static size_t put_cell(const struct trp_items *i, uint32_t row, uint32_t column,
                        struct trp_buf *b)
@@ -361,64 +349,84 @@ static int no_column(const struct trp_foreach_place *at, const struct trp_items 
 }
 
 static int same_key(const struct trp_foreach_place *at, const struct trp_items *i,
-                    const struct cell *two)
+                    uint32_t first, uint32_t second)
 {
     struct trp_buf b = {0};
-    put_cell(i, two[0].row, i->key, &b);
+    put_cell(i, first, i->key, &b);
     trp_put_u8(&b, 0);
     int r = TRP_FOREACH_REFUSE_AT(
         at, at->s->key ? at->s->key_mark : trp_foreach_mark(at->s), TRP_EINVAL,
         "the table %.300s: its rows %u and %u both have the %s %.100s; give each row "
         "its own, or %s",
-        at->s->pattern, two[0].row + 1, two[1].row + 1, i->columns[i->key],
+        at->s->pattern, first + 1, second + 1, i->columns[i->key],
         b.failed ? "" : (const char *)b.data,
         at->s->key ? "write another column as key" : "call the column otherwise");
     trp_buf_free(&b);
     return r;
 }
 
+/* Rows by their keys, of which no two are the same. */
+struct keys {
+    uint32_t *row; /* and one more; 0: a free place */
+    size_t places; /* a power of two */
+    struct trp_buf key, other;
+};
+
+/* Puts a row with what is in `key` to the others; the one that has the same, else itself. */
+static uint32_t put_key(struct keys *k, const struct trp_items *i, uint32_t row)
+{
+    size_t at = trp_print_of(k->key.data, k->key.size).low & (k->places - 1);
+    for (; k->row[at]; at = (at + 1) & (k->places - 1)) {
+        trp_buf_clear(&k->other);
+        size_t n = put_cell(i, k->row[at] - 1, i->key, &k->other);
+        if (n == k->key.size && (n == 0 || !memcmp(k->key.data, k->other.data, n)))
+            return k->row[at] - 1;
+    }
+    k->row[at] = row + 1;
+    return row;
+}
+
 /* The column that names the tasks: the one that is written, whose values must do, or the
  * first if they do. One that is called id tells the rows apart in any case. */
 static int find_key(const struct trp_foreach_place *at, struct trp_items *i)
 {
-    struct trp_buf b = {0};
-    bool wanted = at->s->key, empty = false;
+    struct keys k = {.places = 4};
+    bool wanted = at->s->key;
     int r = 0;
     while (wanted && i->key < i->ncolumns &&
            strcmp(i->columns[i->key], at->s->key) != 0)
         i->key++;
     if (i->key == i->ncolumns)
         return no_column(at, i);
-    struct cell *cells = calloc((size_t)i->ntasks + 1, sizeof *cells);
-    if (!cells)
+    while (k.places < 2 * (size_t)i->ntasks)
+        k.places *= 2;
+    k.row = calloc(k.places, sizeof *k.row);
+    if (!k.row)
         return out_of_memory(at);
-    for (uint32_t k = 0; k < i->ntasks && r == 0; k++) {
-        trp_buf_clear(&b);
-        size_t n = put_cell(i, k, i->key, &b);
-        cells[k] = (struct cell){trp_print_of(b.data, n), k};
-        empty = empty || n == 0;
-        if (b.failed)
+    i->keyed = true;
+    for (uint32_t row = 0; row < i->ntasks && r == 0; row++) {
+        trp_buf_clear(&k.key);
+        size_t n = put_cell(i, row, i->key, &k.key);
+        uint32_t same = put_key(&k, i, row);
+        i->keyed = i->keyed && n > 0 && same == row;
+        if (k.key.failed || k.other.failed)
             r = out_of_memory(at);
         else if (wanted && n == 0)
             r = TRP_FOREACH_REFUSE_AT(
                 at, at->s->key_mark, TRP_EINVAL,
                 "the table %.300s: its row %u has no %s; give each row its own, or "
                 "write another column as key",
-                at->s->pattern, k + 1, at->s->key);
-    }
-    trp_buf_free(&b);
-    if (i->ntasks && r == 0)
-        qsort(cells, i->ntasks, sizeof *cells, by_print);
-    i->keyed = r == 0 && !empty;
-    for (uint32_t k = 1; k < i->ntasks && r == 0; k++) {
-        if (memcmp(&cells[k - 1].print, &cells[k].print, sizeof cells->print) != 0)
+                at->s->pattern, row + 1, at->s->key);
+        else if (same == row)
             continue;
-        i->keyed = false;
-        if (!wanted && strcasecmp(i->columns[i->key], "id") != 0)
+        else if (wanted || strcasecmp(i->columns[i->key], "id") == 0)
+            r = same_key(at, i, same, row);
+        else
             break;
-        r = same_key(at, i, &cells[k - 1]);
     }
-    free(cells);
+    trp_buf_free(&k.key);
+    trp_buf_free(&k.other);
+    free(k.row);
     return r;
 }
 

@@ -250,7 +250,7 @@ Y
     run -0 troupe run --dry-run --resume r
     [[ "$output" == *"align: 1 task is done"* ]]
     run -2 troupe run --param qc=yes p.yaml
-    [[ "$output" == *"each: stage qc has 1 tasks, sweep has 4"* ]]
+    [[ "$output" == *"each: stage qc has 1 task, sweep has 4"* ]]
 }
 
 @test "included files run, are stored with the run, and their lines are told" {
