@@ -298,8 +298,8 @@ has_lines() {
     output=${output//variants-0/variants-…}
     shown variants | grep '^troupe: ' | has_lines
     shown variants | sed -n '/head -n 4/,$p' | sed 1d | diff -b - <(head -n 4 variants/table.tsv)
-    grep -q 'align/3.0.err: variants/dora.fq:9600: .* the file was cut off; item dora.12.cut$' <<<"$output"
-    grep -q '^troupe: stage call: task 3 was skipped: task 3 of stage align was given up' <<<"$output"
+    grep -q 'align/3.0.err: variants/dora.fq:9600: .* the file was cut off$' <<<"$output"
+    grep -q '^troupe: stage call: task dora was skipped: task dora of stage align was given up' <<<"$output"
     [ "$(head -n 1 variants/table.tsv | xargs)" = "position from to adam beate chen erik" ]
     # Nothing that is not so, and nearly all that is; where few reads lie, nobody can tell.
     for sample in adam beate chen erik; do

@@ -48,14 +48,14 @@ END
     [ "$(ls swept | xargs)" = "1a 1b 1c 1d 2a 2b 2c 2d" ]
     [ ! -e merged ]
     [ ! -e qc ]
-    [[ "$output" == *"stage align: task 2 failed 2 times, last with exit status 3; see: troupe logs r align 2.1; item c.3"* ]]
-    [[ "$output" == *"stage sort: task 2 was skipped: task 2 of stage align was given up; item c.3"* ]]
+    [[ "$output" == *"stage align: task c failed 2 times, last with exit status 3; see: troupe logs r align 2.1"* ]]
+    [[ "$output" == *"stage sort: task c was skipped: task c of stage align was given up"* ]]
     [[ "$output" == *"stage merge was skipped: stage "* ]]
     [ "$(cat told)" = 1 ] && grep -q '^align ' summary
-    # A stream of each executor, on either node, and nothing beside.
+    # A stream of each executor, on either node, and what the tasks are called; nothing beside.
     [ "$(ls troupe-runs/r/logs)" = align ]
     [ "$(ls troupe-runs/r/logs/align | grep -cE '^stream\.[0-9]+\.zst$')" -ge 2 ]
-    [ "$(ls troupe-runs/r/logs/align | grep -vcE '^stream\.[0-9]+\.(zst|index)$')" = 0 ]
+    [ "$(ls troupe-runs/r/logs/align | grep -vE '^stream\.[0-9]+\.(zst|index)$')" = names.tsv ]
     [ "$(as alice head "$TROUPE" logs r align | grep -c '^aligned ')" = 5 ]
     [ "$(as alice head "$TROUPE" logs --failed r | grep -c '^aligned c 3$')" = 2 ]
 
