@@ -171,13 +171,11 @@ static void on_control(uv_poll_t *poll, int status, int events)
                         "`troupe` is gone: the run is cancelled");
         return;
     }
-    if (byte == TRP_CONTROL_STOP && d->drains)
+    if (byte == TRP_CONTROL_KILL || (byte == TRP_CONTROL_STOP && d->drains))
         trp_driver_stop(d, TRP_ECANCELLED, true, "killed");
     else if (byte == TRP_CONTROL_STOP)
         trp_driver_stop(d, TRP_ECANCELLED, false,
                         "stopping: running tasks may finish; once more to kill them");
-    else if (byte == TRP_CONTROL_KILL)
-        trp_driver_stop(d, TRP_ECANCELLED, true, "killed");
     else if (byte == TRP_CONTROL_OMPI_SERVER)
         trp_driver_mpi_failed(d,
                               "ompi-server died; see state/ompi-server.err of the run");

@@ -222,8 +222,10 @@ static void find_left(trp_task_files *f, struct entry *e, const char *pattern)
 
 static struct entry *find_entry(const trp_task_files *f, uint32_t stage, uint32_t task)
 {
-    const struct key key = {stage, task};
     struct entry *e;
+    struct key key;
+    memset(&key, 0, sizeof key); /* its bytes are looked up */
+    key = (struct key){stage, task};
     HASH_FIND(hh, f->entries, &key, sizeof key, e);
     return e;
 }
